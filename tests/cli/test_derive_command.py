@@ -54,6 +54,14 @@ def hermes(tmp_path: Path) -> Path:
     return place
 
 
+def _model(folder: Path) -> Path:
+    """The files of a model."""
+    folder.mkdir(parents=True)
+    tokens = {"bos_token": "<s>", "eos_token": "<|im_end|>", "additional_special_tokens": ["<tool_call>"]}
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": HERMES, **tokens}), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What derivation was asked for, call by call."""
@@ -222,6 +230,40 @@ class TestTemplates:
         missing = run(place, "--variant", "rag")
         assert missing.exit_code == 1
         assert "no template 'rag'; there are: default, tool_use" in missing.stderr
+
+    def test_the_folder_of_a_model(self, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+        model = _model(tmp_path / "Qwen3-8B")
+        result = run(model)
+        assert result.exit_code == 0
+        assert result.stderr.splitlines()[0] == (
+            f"toolgram: from {model}: the template 'default' of 1, the first token '<s>', end tokens '<|im_end|>', "
+            "1 special tokens"
+        )
+        assert (asked[0]["name"], asked[0]["special_tokens"]) == ("Qwen3-8B", ("<tool_call>",))
+
+    def test_a_model_in_the_cache_of_downloads(
+        self, tmp_path: Path, asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+        kept = tmp_path / "models--acme--Small-1.5"
+        for revision in ("0a" * 20, "f0" * 20):
+            _model(kept / "snapshots" / revision)
+        (kept / "refs").mkdir()
+        (kept / "refs" / "main").write_text("0a" * 20, encoding="utf-8")
+        result = run("acme/Small-1.5")
+        assert result.exit_code == 0
+        assert f"from {kept}/snapshots/{'0a' * 20}: the template" in result.stderr
+        assert asked[0]["name"] == "Small-1.5"
+
+    @pytest.mark.parametrize("model", ["acme/Other", "../acme", "a/b/c"])
+    def test_a_model_that_is_not_there(self, tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.chdir(tmp_path)
+        result = run(model)
+        assert result.exit_code == 1
+        assert result.stderr.strip() == (
+            f"toolgram: {model}: cannot be read: no such file or folder, and no such model in {tmp_path / 'cache'}"
+        )
 
     def test_standard_input_is_jinja_or_json(self, asked: list[dict[str, Any]]) -> None:
         assert run("-", text=HERMES).exit_code == 0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import pytest
 
 import toolgram
+from toolgram.check.advice import warnings_of
 from toolgram.derive.report import DeriveReport
 
 START, END = "{% for m in messages %}<|{{ m.role }}|>", "{% endfor %}"
+AS_USER = START.replace("{{ m.role }}", "{{ 'user' if m.role == 'tool' else m.role }}")
 PROMPT = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 CONTENT = "{{ m.content if m.content }}"
 CALLS = "{% for c in m.tool_calls %}<call>{{ c.function|tojson }}</call>{% endfor %}"
@@ -45,6 +48,8 @@ def test_a_template_that_has_no_calls_and_tells_of_none_is_ok() -> None:
         (TOLD + START + CONTENT + "<|end|>" + END + PROMPT, "are those of hermes is taken from what it tells"),
         (TOLD.replace("tool_call", "x") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
         (TOLD.replace("name", "?") + START + CONTENT + "<|end|>" + END + PROMPT, "tells the model of tools"),
+        (AS_USER + CONTENT + "<|end|>" + END + PROMPT,
+         "prints what a tool answers and no calls"),
         (WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"), "ends in '<|secret|>'"),
         (WHOLE.replace(CONTENT, CONTENT * 2), "is printed twice"),
         (WHOLE.replace(CONTENT, "{% if m.content and m.tool_calls %}{{ raise_exception('x') }}{% endif %}" + CONTENT),
@@ -156,6 +161,23 @@ def test_the_files_have_what_is_known_of_calls_that_are_not_read() -> None:
     assert "// Not read yet: calls." in fmt.grammar_text
     assert "'<c>', '{arguments}', '<n>', '{name}', '</c>'" in fmt.grammar_text
     assert "toolgram check" in fmt.report.next_step
+
+
+def test_check_lists_what_is_open(tmp_path: Path) -> None:
+    """Each comment of the grammar that says so, with its line, until it is deleted."""
+    fmt = toolgram.derive_format(WHOLE.replace("<|assistant|>{% endif", "<|assistant|><|secret|>{% endif"))
+    assert fmt.report is not None
+    grammar, machine = tmp_path / "f.lark", tmp_path / "f.yaml"
+    machine.write_text(fmt.machine_text, encoding="utf-8")
+    for text, count in ((fmt.grammar_text, len(fmt.report.unexplained)), (_done(fmt.grammar_text), 0)):
+        grammar.write_text(text, encoding="utf-8")
+        found = [each for each in warnings_of(toolgram.load_format(grammar, machine)) if ": open: " in each]
+        assert len(found) == count
+        assert all(each.startswith(f"{grammar}:{at}: open: the generation prompt") for at, each in enumerate(found, 1))
+
+
+def _done(grammar: str) -> str:
+    return "".join(line for line in grammar.splitlines(keepends=True) if not line.startswith("// open: "))
 
 
 @pytest.mark.parametrize(

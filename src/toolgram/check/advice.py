@@ -2,7 +2,8 @@
 
 * a marker with a line end that refuses `\\r\\n`, which some models and servers write,
 * the name of a function that refuses capitals, digits, `_`, `.` or `-`,
-* an example that shows no call, or in which the parser misses a closing marker that `closed_by` declares.
+* an example that shows no call, or in which the parser misses a closing marker that `closed_by` declares,
+* a comment of the grammar that says what is open, as derivation leaves them.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from toolgram.check.examples import doubtful
 from toolgram.formats import Format
 from toolgram.spec.data import Literal, Run, Spec
 from toolgram.spec.declarations import slashed
-from toolgram.spec.grammar_file import terminal_line
+from toolgram.spec.grammar_file import OPEN, terminal_line
 
 _IN_NAMES = {"capitals": "A", "digits": "0", "`_`": "_", "`.`": ".", "`-`": "-"}
 
 
 def warnings_of(fmt: Format) -> list[str]:
     """All warnings about a format, each with its file and line and what to write instead."""
-    return [*_line_ends(fmt.spec), *_names(fmt.spec), *doubtful(fmt)]
+    return [*_open(fmt.spec), *_line_ends(fmt.spec), *_names(fmt.spec), *doubtful(fmt)]
+
+
+def _open(spec: Spec) -> Iterator[str]:
+    """What derivation left open, until somebody completes it and deletes the comment."""
+    for number, line in enumerate(spec.grammar_text.splitlines(), 1):
+        if line.startswith(OPEN):
+            yield f"{spec.grammar_path}:{number}: open: {line.removeprefix(OPEN)}"
 
 
 def _line_ends(spec: Spec) -> Iterator[str]:

@@ -367,8 +367,8 @@ def derive(
         typer.Argument(
             metavar="TEMPLATE",
             show_default=False,
-            help="A chat template: Jinja text, or a tokenizer_config.json or chat_template.json that holds one. "
-            "- is standard input.",
+            help="A chat template: Jinja text, a tokenizer_config.json or chat_template.json that holds one, the "
+            "folder of a model, a GGUF file, or the id of a model that was downloaded. - is standard input.",
         ),
     ] = None,
     folder: Annotated[
@@ -418,6 +418,7 @@ def derive(
     toolgram derive chat_template.jinja                  the two files, in colour
     toolgram derive chat_template.jinja --report         what was found in the template, with evidence
     toolgram derive tokenizer_config.json -o formats     write them, for --grammar and --machine
+    toolgram derive Qwen/Qwen3-8B                        from the cache of downloads
     toolgram derive --table templates                    one row per template
 
     Exit status: 0 derived; 1 a template that cannot be rendered or read, or files that cannot be written; 2 a mistake
@@ -440,9 +441,7 @@ def derive(
 def doctor(
     template: Annotated[
         str,
-        typer.Argument(
-            metavar="TEMPLATE", help="A chat template, or a tokenizer_config.json that holds one. - is standard input."
-        ),
+        typer.Argument(metavar="TEMPLATE", help="A chat template, as `toolgram derive` takes it. - is standard input."),
     ],
     format_name: FormatOption = None,
     grammar: Grammar = None,

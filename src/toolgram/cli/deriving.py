@@ -88,6 +88,8 @@ class DeriveOptions:
                 source.template,
                 bos_token=bos_token,
                 eos_token=eos_token,
+                special_tokens=source.special,
+                end_tokens=source.ends,
                 name=self.name or source.name,
                 chat_template_kwargs=self.kwargs or None,
                 strict=self.strict,
@@ -123,6 +125,8 @@ def derive_one(path: str, variant: str | None, options: DeriveOptions, folder: s
         complain(str(error))
         return NOTHING_USABLE
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if source.told:
+        complain(source.told)
     if source.variant:
         complain(f"the template {source.variant!r} of several in that file; --variant chooses another")
     if not with_report:

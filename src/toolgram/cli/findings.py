@@ -72,17 +72,11 @@ def _modes(analysis: DiffAnalysisResult) -> Iterator[Text]:
             ("content", analysis.content_mode.value),
             ("tools", analysis.tool_format.value),
             ("call id", analysis.call_id_position.value),
-            ("several calls", _yes(analysis.supports_parallel_calls)),
-            ("null content", _yes(not analysis.requires_nonnull_content)),
-            ("old reasoning", "printed" if analysis.reasoning_in_history else "not printed"),
+            ("several calls", "yes" if analysis.calls is not None and analysis.calls.parallel else "no"),
             ("thinking switch", analysis.switch or "none"),
             ("special tokens", " ".join(analysis.preserved_tokens) or "none"),
         ]
     )
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
 
 
 def _prompts(analysis: DiffAnalysisResult) -> list[tuple[str, str]]:

@@ -1,8 +1,9 @@
-"""Reading a chat template from a file of any kind, with the special tokens beside it.
+"""Reading a chat template from wherever it is kept, with the special tokens beside it.
 
-Strategy: a template comes as Jinja text or inside the JSON file of a tokenizer, which has the tokens as well. A `.json`
-file must be JSON. Standard input is JSON if it can be read as JSON, because no Jinja text can. Text that cannot be
-encoded in UTF-8 is refused first.
+Strategy: a template comes as Jinja text or inside the JSON file of a tokenizer, which has the tokens as well; or in the
+folder of a model, in a GGUF file, or in the cache of downloads, by the model's id; of those it is said what was taken.
+A `.json` file must be JSON. Standard input is JSON if it can be read as JSON, because no Jinja text can. Text that
+cannot be encoded in UTF-8 is refused first.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from toolgram.limits import MAX_CONFIGURATION
 
 # Files that have the same name for every model: the format is named after the model that they or their folder name.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
+TEXTS = (".jinja", ".jinja2", ".j2", ".json", ".txt")  # suffixes that no id of a model has
 PREFERRED_VARIANTS = ("tool_use", "default")
 
 
@@ -35,25 +37,51 @@ class Source:
     bos_token: str = ""
     eos_token: str = ""
     variant: str = ""  # which of several templates in one file this is
+    special: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    told: str = ""  # what was taken, where the path does not say it
 
 
 def read_template(path: str, variant: str | None = None) -> Source:
-    """The template in a file. Raises Unreadable or NoTemplate."""
+    """The template in a file, a folder, or the cache of downloads. Raises Unreadable, NoTemplate or ToolgramError."""
+    place = Path(path)
+    is_model = place.is_dir() or (place.suffix not in TEXTS and not place.exists())
+    if path != "-" and (is_model or place.suffix == ".gguf"):
+        return _of_model(path, variant)
     text = "".join(pieces(path)).removeprefix("\ufeff")
-    place = called(path)
-    tokenizer = _tokenizer(text, place) if path == "-" or path.endswith(".json") else None
+    name = called(path)
+    tokenizer = _tokenizer(text, name) if path == "-" or path.endswith(".json") else None
     if tokenizer is None:
         if variant is not None:
-            raise NoTemplate(f"{place}: --variant chooses among the templates of a tokenizer_config.json")
+            raise NoTemplate(f"{name}: --variant chooses among the templates of a tokenizer_config.json")
         if not text.strip():
-            raise NoTemplate(f"{place}: empty")
+            raise NoTemplate(f"{name}: empty")
         return Source(text, name_for(path, {}))
-    template, chosen = _chosen(tokenizer.get("chat_template"), variant, place)
+    template, chosen = _chosen(tokenizer.get("chat_template"), variant, name)
     tokens = {key: _token(tokenizer.get(key)) for key in ("bos_token", "eos_token")}
     for value in (template, *tokens.values()):
         if not _is_unicode(value):
-            raise NoTemplate(f"{place}: it contains half a surrogate pair, which is not text")
+            raise NoTemplate(f"{name}: it contains half a surrogate pair, which is not text")
     return Source(template, name_for(path, tokenizer), tokens["bos_token"], tokens["eos_token"], chosen)
+
+
+def _of_model(path: str, variant: str | None) -> Source:
+    """The template of a model: in a GGUF file, a folder, or the cache of downloads."""
+    try:
+        from toolgram.derive.sources import download_cache, downloaded, gguf_source, pretrained_source
+    except ModuleNotFoundError as error:
+        raise NoTemplate(f'derive needs {error.name}; pip install "toolgram[derive]"') from None
+    place = Path(path)
+    folder = place if place.is_dir() else downloaded(path)
+    if place.is_file():
+        found, name = gguf_source(path), safe_name(place.stem)
+    elif folder is not None:
+        found, name = pretrained_source(folder), name_for(str(folder / "tokenizer_config.json"), {}) or ""
+    else:
+        raise NoTemplate(f"{path}: cannot be read: no such file or folder, and no such model in {download_cache()}")
+    template, tokens = found.template(variant), (found.bos_token, found.eos_token)
+    special, ends = tuple(dict.fromkeys(found.special)), tuple(dict.fromkeys(found.ends))
+    return Source(template, name or None, *tokens, "", special, ends, found.told(variant))
 
 
 def name_for(path: str, tokenizer: Mapping[str, Any]) -> str | None:

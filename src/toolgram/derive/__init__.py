@@ -10,8 +10,7 @@ tag_skeleton, value_skeleton, python_skeleton, synthesis, verification, adapting
 
 from toolgram.derive.analysis import analyse
 from toolgram.derive.comparing import compare_variants
-from toolgram.derive.errors import TemplateError
-from toolgram.derive.rebuilding import NotExpressible, rebuild
+from toolgram.derive.errors import NotExpressible, TemplateError
 from toolgram.derive.result import DiffAnalysisResult
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "TemplateError",
     "analyse",
     "compare_variants",
-    "rebuild",
 ]

@@ -22,13 +22,12 @@ from toolgram.derive.comparing import (
     markers_of,
     mirrors,
 )
-from toolgram.derive.content import Content, learn_content, learn_strips
+from toolgram.derive.content import Content, learn_content
 from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, Conversation, settle_form
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.hints import find_instructions
 from toolgram.derive.reading import read_calls
 from toolgram.derive.reasoning import ON, UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
-from toolgram.derive.rebuilding import parts_of, write_calls
 from toolgram.derive.registry import name_markers
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import (
@@ -42,11 +41,12 @@ from toolgram.derive.result import (
     ReasoningMode,
     Report,
     Shape,
+    Slot,
     ToolFormat,
+    filled,
 )
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
 from toolgram.limits import MAX_TEMPLATE_MARKER
-from toolgram.observing.probes import Call
 
 
 def analyse(
@@ -179,7 +179,6 @@ def _together(
     prompts: Mapping[str, str],
 ) -> DiffAnalysisResult:
     shapes = _shapes(conversation, reasoning, calls)
-    strips = learn_strips(conversation)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
     if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
@@ -189,7 +188,6 @@ def _together(
     elif fields.almost:
         conversation.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = find_instructions(conversation, calls is not None, reasoning.mode is not ReasoningMode.NONE)
-    history = conversation.turn_in_history(conversation.assistant(CONTENT, REASONING)) or ""
     result = DiffAnalysisResult(
         reasoning_mode=reasoning.mode,
         content_mode=content.mode,
@@ -205,14 +203,7 @@ def _together(
         turn_start=_turn_start(conversation, content, prompts[UNSET]),
         turn_end=content.turn_end,
         turn_end_after_calls=_last_text(shapes, frozenset({Part.CALLS})),
-        history_turn_end=history.partition(CONTENT)[2],
         form=conversation.form,
-        content_strips=strips[0],
-        reasoning_strips=strips[1],
-        supports_tools=calls is not None,
-        supports_parallel_calls=calls is not None and calls.parallel,
-        requires_nonnull_content=_requires_content(conversation, calls),
-        reasoning_in_history=REASONING in history,
         preserved_tokens=_preserved(markers.stripped().items()),
         instructions=instructions,
         prints_calls="",
@@ -279,18 +270,6 @@ def _prints_calls(conversation: Conversation, found: bool) -> str:
     return "no" if any(turn is not None for turn in turns) else "refused"
 
 
-def _requires_content(conversation: Conversation, calls: CallsFormat | None) -> bool:
-    """Whether a message with calls may not have null for its content."""
-    if calls is None:
-        return False
-    message = {**conversation.assistant(None, None, CALLS[:1]), "content": None}
-    try:
-        turn = conversation.turn_or_error(message)
-    except TemplateError:
-        return True
-    return "None" in turn or CALLS[0].name not in turn
-
-
 def _shapes(conversation: Conversation, reasoning: Reasoning, calls: CallsFormat | None) -> dict[Parts, Shape]:
     """A shape for every combination of parts that the template does not refuse."""
     shapes: dict[Parts, Shape] = {}
@@ -299,19 +278,27 @@ def _shapes(conversation: Conversation, reasoning: Reasoning, calls: CallsFormat
             continue
         turn = conversation.turn(content, thought, with_calls)
         if turn is not None:
-            parts = parts_of(content, thought, with_calls)
-            shape = _shape(conversation.body(turn), parts, calls, with_calls)
-            shapes[parts] = shape
+            given = ((Part.CONTENT, content), (Part.REASONING, thought), (Part.CALLS, with_calls))
+            parts = frozenset(part for part, value in given if value)
+            shapes[parts] = _shape(conversation.body(turn), parts, calls)
     return shapes
 
 
-def _shape(body: str, parts: Parts, calls: CallsFormat | None, with_calls: Sequence[Call]) -> Shape:
+def _shape(body: str, parts: Parts, calls: CallsFormat | None) -> Shape:
     values = [(Part.CONTENT.value, CONTENT), (Part.REASONING.value, REASONING)]
-    if calls is not None and with_calls:
-        values.append((Part.CALLS.value, write_calls(calls, with_calls)))
+    if calls is not None and Part.CALLS in parts:
+        values.append((Part.CALLS.value, _first_call(calls)))
     slots = find_slots(body, values)
     seen = tuple(Part(slot.label) for slot in slots)
     return Shape(seen, tuple(between(body, slots)), parts - frozenset(seen))
+
+
+def _first_call(calls: CallsFormat) -> str:
+    """The calls of a turn with the first probe alone, section included."""
+    first = CALLS[0]
+    values = {Slot.NAME: first.name, Slot.ID: first.id, Slot.INDEX: str(calls.index_base)}
+    start, end = calls.single or (calls.section_start, calls.section_end)
+    return start + filled(calls.pattern, {**values, Slot.ARGUMENTS: calls.arguments.shown}) + end
 
 
 def _explain(result: DiffAnalysisResult) -> None:

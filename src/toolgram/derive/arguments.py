@@ -19,8 +19,6 @@ from toolgram.derive.comparing import find_slots
 from toolgram.derive.result import (
     ArgumentsStyle,
     Elements,
-    JsonStyle,
-    Notation,
     ValueEncoding,
     ValueStyle,
     Wrapped,
@@ -99,78 +97,6 @@ def style_of(text: str, arguments: Mapping[str, Any]) -> ArgumentsStyle | None:
     return ArgumentsStyle.TAGGED if found >= {*arguments, *arguments.values()} else None
 
 
-def json_style_of(text: str, value: Any) -> JsonStyle | None:
-    """The layout in which `text` is `value` as JSON."""
-    return next((style for style in _json_styles(text) if dumps(value, style) == text), None)
-
-
-def _json_styles(text: str) -> Iterator[JsonStyle]:
-    indents: list[tuple[int | str | None, str]] = [(None, "")]
-    lines = text.split("\n")
-    if len(lines) > 1:
-        margin = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
-        step = lines[1][: len(lines[1]) - len(lines[1].lstrip())].removeprefix(margin)
-        indents = [("\t" if "\t" in step else len(step), margin), (None, margin)]
-    for indent, margin in indents:
-        for item in (",", ", ") if indent is not None else (", ", ","):
-            for key in (": ", ":", " : "):
-                for ascii_only in (False, True):
-                    for sort in (False, True):
-                        yield JsonStyle(indent, (item, key), ascii_only, sort, margin)
-
-
-def dumps(value: Any, style: JsonStyle) -> str:
-    """`value` as JSON in this layout."""
-    text = json.dumps(
-        value,
-        indent=style.indent,
-        separators=style.separators,
-        ensure_ascii=style.ensure_ascii,
-        sort_keys=style.sort_keys,
-    )
-    return text.replace("\n", "\n" + style.margin) if style.margin else text
-
-
-def encode(value: Any, style: ValueStyle) -> str:
-    """One tagged value as text."""
-    if style.notation is not None:
-        return write_notation(value, style.notation)
-    if style.elements is not None:
-        return write_elements(value, style.elements)
-    if style.wrapped is not None and not set(str(value)).isdisjoint(style.wrapped.characters):
-        return f"{style.wrapped.opening}{value}{style.wrapped.closing}"
-    return _encode(value, style.encoding, style.json)
-
-
-def write_notation(value: Any, notation: Notation) -> str:
-    """A value in a notation like JSON."""
-    item_separator, key_separator = notation.separators
-    if isinstance(value, str):
-        return notation.opening + value + notation.closing
-    if isinstance(value, list):
-        return "[" + item_separator.join(write_notation(item, notation) for item in value) + "]"
-    if isinstance(value, dict):
-        items = sorted(value.items()) if notation.sort_keys else value.items()
-        before, after = notation.key_quotes
-        pairs = [before + key + after + key_separator + write_notation(item, notation) for key, item in items]
-        return "{" + item_separator.join(pairs) + "}"
-    return json.dumps(value)
-
-
-def _encode(value: Any, encoding: ValueEncoding, style: JsonStyle) -> str:
-    match encoding:
-        case ValueEncoding.JSON:
-            return dumps(value, style)
-        case ValueEncoding.JSON_ESCAPED:
-            return dumps(value, style)[1:-1]
-        case ValueEncoding.PYTHON_REPR:
-            return repr(value)
-        case ValueEncoding.OMITTED | ValueEncoding.EMPTY:
-            return ""
-        case _:
-            return str(value)
-
-
 def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str) -> dict[str, ValueStyle]:
     """How each type is encoded, from the stretch of text between each key and the next one.
 
@@ -212,15 +138,6 @@ def _wrapped(stretch: str, text: str, before: str, after: str) -> Wrapped | None
     return Wrapped(opening, closing) if found and marked else None
 
 
-def wrapping_characters(stretches: Mapping[str, str], texts: Mapping[str, str], style: ValueStyle) -> str:
-    """The characters for which a text is wrapped: each of the texts has one, at its end, by its key."""
-    assert style.wrapped is not None
-    opening, closing = style.before + style.wrapped.opening, style.wrapped.closing + style.after
-    return "".join(
-        text[-1] for key, text in texts.items() if stretches.get(key, "").startswith(opening + text + closing)
-    )
-
-
 def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:
     """The style of a value in which text has the quotes that it has outside, if there are any."""
     text, bare = styles["string"], styles["integer"]
@@ -230,12 +147,24 @@ def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) 
         return None
     inner = stretch[len(bare.before) : len(stretch) - len(bare.after)]
     quotes = text.before[len(bare.before) :], text.after[: len(text.after) - len(bare.after)]
-    layouts = product((("", ""), quotes, ('"', '"')), ((",", ":"), (", ", ": "), (", ", ":")), (False, True))
-    for key_quotes, separators, sort in layouts:
-        notation = Notation(*quotes, key_quotes, separators, sort)
-        if write_notation(value, notation) == inner:
-            return ValueStyle(ValueEncoding.NOTATION, bare.before, bare.after, notation=notation)
+    written = "".join(inner.split())
+    if any(write_notation(value, quotes, each) == written for each in (("", ""), quotes, ('"', '"'))):
+        return ValueStyle(ValueEncoding.NOTATION, bare.before, bare.after, notation=quotes)
     return None
+
+
+def write_notation(value: Any, quotes: tuple[str, str], of_keys: tuple[str, str]) -> str:
+    """A value in a notation like JSON, without blanks, whose texts and keys have quotes of their own."""
+    if isinstance(value, str):
+        return quotes[0] + value + quotes[1]
+    if isinstance(value, list):
+        return "[" + ",".join(write_notation(item, quotes, of_keys) for item in value) + "]"
+    if isinstance(value, dict):
+        pairs = [
+            f"{of_keys[0]}{key}{of_keys[1]}:{write_notation(each, quotes, of_keys)}" for key, each in value.items()
+        ]
+        return "{" + ",".join(pairs) + "}"
+    return json.dumps(value)
 
 
 def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueStyle | None:
@@ -252,11 +181,10 @@ def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueS
     opening = closing.replace("/", "", 1)
     member = "" if isinstance(value, list) else f"{opening}{next(iter(value))}>"
     first = re.match(rf"\s*{re.escape(member)}\s*{re.escape(opening)}([^<>/\s]{{1,60}})>", inner)
-    for null, python, between in product(("null", "None", "", None), (False, True), ("", "\n")):
-        elements = Elements(
-            opening, closing, first[1] if first else "item", null, python, between, named[2] if named else ""
-        )
-        if write_elements(value, elements) == inner:
+    written = re.sub(r"\s+(?=<)|(?<=>)\s+", "", inner)
+    for null, python in product(("null", "None", "", None), (False, True)):
+        elements = Elements(opening, closing, first[1] if first else "item", null, python, named[2] if named else "")
+        if write_elements(value, elements) == written:
             return ValueStyle(ValueEncoding.ELEMENTS, before, after, elements=elements)
     return None
 
@@ -271,22 +199,20 @@ def write_elements(value: Any, elements: Elements) -> str:
         return elements.null or ""
     else:
         return str(value) if isinstance(value, str) or elements.python else json.dumps(value)
-    written = [
+    return "".join(
         f"{elements.opening}{key}>{write_elements(item, elements)}{elements.closing}{key}>"
         for key, item in members
         if item is not None or elements.null is not None
-    ]
-    return "".join(f"{elements.between}{each}" for each in written) + elements.between * bool(written)
+    )
 
 
 def _unquoted(
     stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str, after: str, number: str
 ) -> tuple[str, str]:
     """`before` and `after` without the quotes that belong to a text value, where a number has none."""
-    bare = before[-1:] in ("'", '"') and before[-1:] == after[:1]
-    if bare and number in stretches and stretches[number] == before[:-1] + str(arguments[number]) + after[1:]:
-        return before[:-1], after[1:]
-    return before, after
+    quoted = before[-1:] in ("'", '"') and before[-1:] == after[:1]
+    found, closing, _ = stretches.get(number, "").rpartition(f"{arguments[number]}{after[1:]}")
+    return (before[:-1], after[1:]) if quoted and closing and found[-1:] != before[-1:] else (before, after)
 
 
 def _value_style(stretch: str, value: Any, frames: list[tuple[str, str]]) -> ValueStyle:
@@ -296,22 +222,29 @@ def _value_style(stretch: str, value: Any, frames: list[tuple[str, str]]) -> Val
             inner = stretch[len(before) : len(stretch) - len(after)]
             found = _encoding_of(inner, value)
             if found is not None:
-                return ValueStyle(found[0], before, after, found[1])
+                return ValueStyle(found, before, after)
     return _loose_style(stretch, value, frames[0])
 
 
-def _encoding_of(inner: str, value: Any) -> tuple[ValueEncoding, JsonStyle] | None:
+def _encoding_of(inner: str, value: Any) -> ValueEncoding | None:
     if isinstance(value, str) and inner == value:
-        return ValueEncoding.RAW, JsonStyle()
+        return ValueEncoding.RAW
     if not inner and value is None:
-        return ValueEncoding.EMPTY, JsonStyle()
-    style = json_style_of(inner, value)
-    if style is not None:
-        return ValueEncoding.JSON, style
+        return ValueEncoding.EMPTY
+    if _is_json(inner, value):
+        return ValueEncoding.JSON
     if inner in (str(value), repr(value)):
-        return (ValueEncoding.PYTHON if inner == str(value) else ValueEncoding.PYTHON_REPR), JsonStyle()
-    escaped = json_style_of(f'"{inner}"', value) if isinstance(value, str) else None
-    return None if escaped is None else (ValueEncoding.JSON_ESCAPED, escaped)
+        return ValueEncoding.PYTHON if inner == str(value) else ValueEncoding.PYTHON_REPR
+    return ValueEncoding.JSON_ESCAPED if isinstance(value, str) and _is_json(f'"{inner}"', value) else None
+
+
+def _is_json(text: str, value: Any) -> bool:
+    """Whether a text is this value as JSON; `true` is no 1."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return json.dumps(found, sort_keys=True) == json.dumps(value, sort_keys=True)
 
 
 def _loose_style(stretch: str, value: Any, frame: tuple[str, str]) -> ValueStyle:
@@ -326,7 +259,7 @@ def _loose_style(stretch: str, value: Any, frame: tuple[str, str]) -> ValueStyle
         before, after = stretch[: max(at, 0)], stretch[at + len(text) :]
         bare = frame[0].startswith(before) and frame[1].endswith(after)
         if at >= 0 and (before == frame[0] or after == frame[1] or bare):
-            return ValueStyle(encoding, before, after, json_style_of(text, value) or JsonStyle())
+            return ValueStyle(encoding, before, after)
     if value is None and stretch.endswith(frame[1]):
         return ValueStyle(ValueEncoding.EMPTY, stretch[: len(stretch) - len(frame[1])], frame[1])
     return ValueStyle(ValueEncoding.UNKNOWN, *frame)

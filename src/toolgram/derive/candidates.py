@@ -16,40 +16,38 @@ from the texts of the files; at most four formats are loaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
 from toolgram.derive.adapting import Behind, adapted
 from toolgram.derive.budget import look, time_left
 from toolgram.derive.messages import outputs_of
-from toolgram.derive.rebuilding import framed
 from toolgram.derive.report import Probe
-from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, DiffAnalysisResult, Slot, Tokens, Written
+from toolgram.derive.result import (
+    ArgumentSlot,
+    ArgumentsStyle,
+    CallsFormat,
+    DiffAnalysisResult,
+    Slot,
+    Tokens,
+    Written,
+    framed,
+)
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
 from toolgram.derive.verification import passed, probe_one
 from toolgram.formats import Format, format_names, grammar_home
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.names import known_names
 
-Pattern: TypeAlias = tuple[str | Slot | ArgumentSlot, ...]
-
 _SHORTEST = 3  # characters of a marker that tells anything
 _MOST = 4  # shipped formats that are asked
-_MORE = ArgumentSlot.VALUE  # behind an argument or a call: more of them
-_NOTHING, _ANYTHING = re.compile("").fullmatch, re.compile(r"[\s\S]*").fullmatch
-_WORD = re.compile(r"[\w.:-]+").fullmatch
-_FITS: dict[Slot | ArgumentSlot, Callable[[str, int, int], object]] = {
-    Slot.NAME: _WORD,
-    Slot.ID: _WORD,
-    Slot.INDEX: _WORD,
-    Slot.ARGUMENTS: re.compile(r"\s*\{[\s\S]*").fullmatch,
-    ArgumentSlot.KEY: _WORD,
-}
+_MORE = ArgumentSlot.VALUE  # a value, and more arguments or calls
+_SLOTS: Mapping[Slot | ArgumentSlot, str] = {Slot.ARGUMENTS: r"\s*\{[\s\S]*?", _MORE: r"[\s\S]*?"}  # else a word
 _REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
@@ -66,9 +64,9 @@ _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
 class Near:
     """A shipped format that is near a template.
 
-    `written`: its canonical outputs have such calls to the character (2), but for blanks (1), or not (0). `own`: how
-    many of its markers the template writes; `strange`: how many it does not. `strange_ends`: how many tokens end the
-    template's turns and are none of the format's. `names`: by how many the format goes.
+    `written`: its canonical outputs have such calls to the character (2), but for blanks (1), or not (0).
+    `own`: how many of its markers the template writes; `strange`: how many it does not. `strange_ends`: how many tokens
+    end the template's turns and are none of the format's. `names`: by how many the format goes.
     """
 
     name: str
@@ -186,13 +184,12 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
     names = [name for name in format_names() if _has_marker(name, calls, text) or _is_recognised(name, result)]
     if len(names) < 2:
         return [Near(name) for name in names]
-    patterns = list(_patterns(result.calls, ends)) if result.calls is not None else []
     own = turn_ends(result, Tokens())  # those that the template writes; the tokenizer's may be any
     prompt = result.prompts["unset"].opened.strip()
     found = [
         Near(
             name,
-            _written(patterns, name),
+            _written(result.calls, ends, name),
             sum(marker in calls for marker in markers_of_format(name)),
             strange_markers(name, calls),
             sum(end not in markers_of_format(name) for end in own),
@@ -207,7 +204,7 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
 def _has_marker(name: str, calls: str, text: str) -> bool:
     """Whether messages with calls have a marker that the format shows, and no other message has it."""
     found = (each for each in markers_of_format(name) if each in calls and each not in text)
-    return any(each in _shown_text(name) for each in found)
+    return any(each in output for each in found for output in _outputs(name))
 
 
 def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
@@ -221,77 +218,45 @@ def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
     return _squashed(written.output.partition(written.case.calls[0].name)[0]) in _said(name).get("calls_begin", ())
 
 
-def _shown_text(name: str) -> str:
-    """The canonical outputs of a shipped format."""
-    return "\n".join(_outputs(name))
-
-
 @cache
 def _outputs(name: str) -> tuple[str, ...]:
+    """The canonical outputs of a shipped format."""
     said = _said(name)
     shown = said.get("canonical") or [said.get("example", "")]
     return tuple(each if isinstance(each, str) else str(each.get("output", "")) for each in shown)
 
 
-def _patterns(form: CallsFormat, ends: Sequence[str]) -> Iterator[Pattern]:
-    """A call with one text argument, in the section of one call and in that of several."""
-    for start, end in {(form.section_start, form.section_end), form.single or (form.section_start, form.section_end)}:
-        for token in ends:
-            end = end.strip().removesuffix(token)
-        parts = (start, *_of_call(form), _MORE, end)
-        yield tuple(part for part in parts if not isinstance(part, str) or part.strip())
+def _shape(calls: CallsFormat, ends: Sequence[str], squashed: bool) -> re.Pattern[str]:
+    """An expression of a call with a text for its argument: texts in their order, each at the first place behind a slot
+    at which it stands, so that it never goes back."""
+    style = calls.arguments.values.get("string")
+    argument = framed(calls.arguments.pattern, style) if style else calls.arguments.pattern
+    start, end = calls.single or (calls.section_start, calls.section_end)
+    for token in ends:
+        end = end.strip().removesuffix(token)
+    at = calls.pattern.index(Slot.ARGUMENTS)
+    inner = (*argument, _MORE) if calls.arguments.style is ArgumentsStyle.TAGGED else (Slot.ARGUMENTS,)
+    made, slot = "", ""
+    for part in (start, *calls.pattern[:at], *inner, *calls.pattern[at + 1 :], _MORE, end):
+        if not isinstance(part, str):
+            slot = _SLOTS.get(part, r"[\w.:-]+?")
+        elif text := re.escape(_squashed(part) if squashed else part if part.strip() else ""):
+            made += f"(?>{slot}{text})"
+            slot = ""
+    return re.compile(made or r"(?!)")
 
 
-def _of_call(form: CallsFormat) -> Iterator[str | Slot | ArgumentSlot]:
-    tagged = form.arguments.style is ArgumentsStyle.TAGGED
-    for part in form.pattern:
-        if part is not Slot.ARGUMENTS or not tagged:
-            yield part
-        else:
-            style = form.arguments.values.get("string")
-            yield from framed(form.arguments.pattern, style) if style else form.arguments.pattern
-            yield _MORE
-
-
-def _written(patterns: Sequence[Pattern], name: str) -> int:
+def _written(calls: CallsFormat | None, ends: Sequence[str], name: str) -> int:
     """Whether a canonical output of the format has such a call: 2, but for blanks: 1, or not: 0."""
-    outputs = _outputs(name)
-    if any(_stands_in(each, output) for each in patterns for output in outputs):
+    if calls is None:
+        return 0
+    if any(map(_shape(calls, ends, False).search, _outputs(name))):
         return 2
-    squashed = [tuple(_squashed(part) if isinstance(part, str) else part for part in each) for each in patterns]
-    return int(any(_stands_in(each, _squashed(output)) for each in squashed for output in outputs))
+    return int(any(map(_shape(calls, ends, True).search, map(_squashed, _outputs(name)))))
 
 
 def _squashed(text: str) -> str:
     return "".join(text.split())
-
-
-def _stands_in(pattern: Pattern, output: str) -> bool:
-    """Whether a call of this pattern stands in an output: its texts in their order, and between two of them what fits
-    the slot. The first place of each text counts, as behind a name or a value none can come earlier."""
-    first = pattern[0]
-    if not isinstance(first, str):
-        return False
-    begin = output.find(first)
-    while begin >= 0:
-        if _goes_on(pattern[1:], output, begin + len(first)):
-            return True
-        begin = output.find(first, begin + 1)
-    return False
-
-
-def _goes_on(pattern: Pattern, output: str, at: int) -> bool:
-    slot: str | Slot | ArgumentSlot = ""
-    for part in pattern:
-        if not isinstance(part, str):
-            slot = part
-            continue
-        found = output.find(part, at)
-        fits = _NOTHING if isinstance(slot, str) else _FITS.get(slot, _ANYTHING)
-        if found < 0 or not fits(output, at, found):
-            return False
-        at, slot = found + len(part), ""
-    return True
 
 
 def _known_as(name: str) -> int:

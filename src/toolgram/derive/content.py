@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from toolgram.derive.comparing import markers_of, mirrors
 from toolgram.derive.conversation import CALLS, CONTENT, REASONING, Conversation
 from toolgram.derive.reasoning import Reasoning
-from toolgram.derive.result import ContentMode, ReasoningMode, Strips
+from toolgram.derive.result import ContentMode, ReasoningMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +118,3 @@ def _cuttable(text: str, at: int) -> bool:
         edges |= {position, position + len(marker)}
         position += len(marker)
     return at in edges or text[at - 1].isspace() or text[at].isspace()
-
-
-def learn_strips(conversation: Conversation) -> tuple[Strips, Strips]:
-    """Which blanks at the edges of content and of reasoning the template takes away."""
-    blanks = " \n\n "
-    content = _strips(conversation.turn(blanks + CONTENT + blanks), CONTENT, blanks, conversation)
-    reasoning = _strips(conversation.turn(CONTENT, blanks + REASONING + blanks), REASONING, blanks, conversation)
-    if reasoning is None:
-        reasoning = _strips(
-            conversation.turn(None, blanks + REASONING + blanks, CALLS[:1]), REASONING, blanks, conversation
-        )
-    return content or Strips(), reasoning or Strips()
-
-
-def _strips(turn: str | None, word: str, blanks: str, conversation: Conversation) -> Strips | None:
-    if turn is None or word not in turn:
-        return None
-    before, _, after = conversation.body(turn).partition(word)
-    return Strips(not before.endswith(blanks), not after.startswith(blanks))

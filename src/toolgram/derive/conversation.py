@@ -27,7 +27,7 @@ from toolgram.observing.probes import Call, tool_of
 USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
 REASONING = "Hushed kwarties ponder"
-RESULT = "Zephyrous knoll"
+RESULT, NOBODY = "Zephyrous knoll", "quoxer"  # what a tool answers, and a role that no template knows
 FILLER = "Pluvial yammer"  # content, or a thought, for calls that are refused without; taken out of what is printed
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 # Nine letters; more; with a word before them, and as long as more; the name with a counter.
@@ -193,6 +193,18 @@ class Conversation:
             }
             for call in calls
         ]
+
+    def printed_result(self) -> str:
+        """What a tool's answer adds; "" if it is refused, or printed as a message of any other role is."""
+        answer = {"role": "assistant", "content": self._content(CONTENT)}
+        texts = []
+        for role in ("tool", NOBODY):
+            message = {"role": role, "name": "f", "tool_call_id": CALLS[0].id, "content": self._content(RESULT)}
+            try:
+                texts.append(_after(self.render([self._user(USER), answer, message]), CONTENT))
+            except TemplateError:
+                texts.append("")
+        return texts[0] if RESULT in texts[0] and texts[0] != texts[1].replace(NOBODY, "tool") else ""
 
     def _printed_results(
         self, user: Message, message: Message, results: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None

@@ -13,7 +13,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,11 +22,10 @@ from toolgram.derive.adapting import named
 from toolgram.derive.analysis import analyse_compiled
 from toolgram.derive.budget import look, within
 from toolgram.derive.candidates import Candidate, choose
-from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
+from toolgram.derive.errors import CostlyTemplate, NotExpressible, OutOfBudget, TemplateError, short
 from toolgram.derive.isolated import derive_apart
 from toolgram.derive.keeping import as_data, from_data, load, save
 from toolgram.derive.messages import write_messages
-from toolgram.derive.rebuilding import NotExpressible
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import ReportBuilder
 from toolgram.derive.result import DiffAnalysisResult, Tokens
@@ -37,6 +36,8 @@ from toolgram.errors import FormatError
 from toolgram.formats import Format
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.program.look_ahead import TooManyWays
+from toolgram.spec.data import Spec
+from toolgram.spec.grammar_file import OPEN
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
 _MOST_KEPT = 256
@@ -151,7 +152,15 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     report.unexplained += find_unexplained(result, report)
     for failed in report.failed:
         report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
-    return Format(fmt.spec, fmt.machine_text, report.report(time.perf_counter() - began))
+    spec = fmt.spec if report.shipped else _saying_what_is_open(fmt.spec, report)
+    return Format(spec, fmt.machine_text, report.report(time.perf_counter() - began))
+
+
+def _saying_what_is_open(spec: Spec, report: ReportBuilder) -> Spec:
+    """The specification, with a comment in its grammar for all that is open; `check` lists them."""
+    found = [*report.unexplained, *(f"{each.case} ({each.prompt}): {each.problem}" for each in report.failed)]
+    lines = "".join(f"{OPEN}{short(each)}\n" for each in found)
+    return replace(spec, grammar_text=f"{lines}{spec.grammar_text}") if lines else spec
 
 
 def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens, report: ReportBuilder) -> Candidate:

@@ -29,6 +29,10 @@ class TemplateError(ToolgramError):
         return type(self), (self.problem, self.line)
 
 
+class NotExpressible(Exception):
+    """A message that the template does not print, or calls that no skeleton writes."""
+
+
 class CostlyTemplate(TemplateError):
     """A chat template does something that would cost too much."""
 

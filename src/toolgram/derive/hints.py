@@ -2,7 +2,8 @@
 
 Strategy: a template that prints no calls, or no reasoning, may still explain them in its instructions.  Those are found
 as what the prompt has more with tools than without, or with thinking on than with it off.  They are prose, so nothing
-is concluded from them but that a shipped format is told (`prompt_shows`); they are kept for the report.
+is concluded from them but that a shipped format is told (`prompt_shows`); they are kept for the report.  A template
+that prints what a tool answers, and not as it prints an unknown role, is made for a model that calls.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from toolgram.derive.conversation import SWITCHES, Conversation
 from toolgram.derive.conversation import TOOLS as TOOL_DICTS
 from toolgram.derive.errors import TemplateError
 
-TOOLS, THINKING = "tools", "thinking"
+TOOLS, THINKING, RESULTS = "tools", "thinking", "what a tool answers"
 
 
 def find_instructions(conversation: Conversation, has_calls: bool, has_reasoning: bool) -> dict[str, str]:
@@ -20,9 +21,10 @@ def find_instructions(conversation: Conversation, has_calls: bool, has_reasoning
     found: dict[str, str] = {}
     try:
         if not has_calls and conversation.form.tools != "none":
-            found[TOOLS] = compare(conversation.prompt(), conversation.prompt(with_tools=False)).left or _about_tools(
-                conversation
-            )
+            told = compare(conversation.prompt(), conversation.prompt(with_tools=False)).left
+            found[TOOLS] = told or _about_tools(conversation)
+        if not has_calls:
+            found[RESULTS] = conversation.printed_result()
         if not has_reasoning:
             found[THINKING] = _about_thinking(conversation)
     except TemplateError as error:

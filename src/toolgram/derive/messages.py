@@ -18,7 +18,7 @@ from typing import Any
 from toolgram.derive.budget import look
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.conversation import CALLS, CONTENT_AGAIN, REASONING, Conversation
-from toolgram.derive.rebuilding import NotExpressible
+from toolgram.derive.errors import NotExpressible
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import (
     ArgumentsStyle,

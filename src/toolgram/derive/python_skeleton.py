@@ -8,12 +8,13 @@ same, and that is left unexplained.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
+from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
 from toolgram.derive.paths import Path, add_closers, pieces
-from toolgram.derive.rebuilding import NotExpressible
-from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding, ValueStyle
+from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding, filled
+from toolgram.observing.probes import Call
 
 _PYTHON = {ValueEncoding.JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR, ValueEncoding.JSON_ESCAPED}
 
@@ -50,13 +51,13 @@ def is_lossy(calls: CallsFormat) -> bool:
     return bare or raw or bool(quotes and kinds)
 
 
-def as_models_write(calls: CallsFormat) -> CallsFormat:
-    """The calls with arguments that are Python, if the template prints none."""
-    if not is_python(calls) or not is_lossy(calls):
-        return calls
-    style = ValueStyle(ValueEncoding.PYTHON_REPR, "=", "")
-    form = replace(calls.arguments, separator=", ", values=dict.fromkeys(calls.arguments.values, style))
-    return replace(calls, arguments=form)
+def as_models_write(form: CallsFormat, calls: Sequence[Call]) -> str:
+    """The calls of a turn as Python, whatever the template prints."""
+    written = []
+    for call in calls:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in call.arguments.items())
+        written.append(filled(form.pattern, {Slot.NAME: call.name, Slot.ID: call.id, Slot.ARGUMENTS: arguments}))
+    return form.section_start + form.separator.join(written) + form.section_end
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
@@ -82,7 +83,9 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     rule = [*path.symbols, "list", "_ws" if opening or ending else ""]
     if opening:
         builder.use("python_sole_call", {})
-        rule.append(_one_by_one(builder, calls.separator.strip()))
+        inside = bool(calls.section_start.strip())  # what stands around each call separates two of them
+        between = closing.lstrip().removeprefix(")") + calls.separator + before if inside else calls.separator
+        rule.append(_one_by_one(builder, between.strip()))
     else:
         builder.to("OPEN_BRACKET", ["content", "reasoning"], "WAITING_FOR_TOOL_KEY")
     leaving = ["TOOL_COMPLETE"]

@@ -16,7 +16,6 @@ from toolgram.derive.content import Content
 from toolgram.derive.conversation import CALLS
 from toolgram.derive.python_skeleton import is_python
 from toolgram.derive.reasoning import Reasoning
-from toolgram.derive.rebuilding import write_arguments
 from toolgram.derive.result import (
     ArgumentSlot,
     ArgumentsStyle,
@@ -26,9 +25,11 @@ from toolgram.derive.result import (
     MarkerRegistry,
     Slot,
     ToolFormat,
+    filled,
 )
 
 _NAME, _ID, _INDEX = "qname", "qid", "907"
+_HOLDING = (Slot.NAME, Slot.ARGUMENTS)
 _OPENED = re.compile(r"\{\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*(?P<end>[\"']?)\Z")
 _SEPARATED = re.compile(r"(?P<end>[\"']?)\s*(?P<comma>,?)\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*")
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -75,15 +76,11 @@ def id_position(calls: CallsFormat) -> CallIdPosition:
 
 def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
     """The texts around a call that is one JSON object, and its fields."""
-    filled = {Slot.NAME: _NAME, Slot.ID: _ID, Slot.INDEX: _INDEX}
-    filled[Slot.ARGUMENTS] = write_arguments(calls.arguments, CALLS[0].arguments)
-    text = ""
-    places: dict[str | Slot, int] = {}
-    for part in calls.pattern:
-        places.setdefault(part, len(text))
-        text += part if isinstance(part, str) else filled[part]
-    if Slot.NAME not in places:
+    values = {Slot.NAME: _NAME, Slot.ID: _ID, Slot.INDEX: _INDEX, Slot.ARGUMENTS: calls.arguments.shown}
+    text = filled(calls.pattern, values)
+    if Slot.NAME not in calls.pattern:
         return None
+    places = {slot: len(filled(calls.pattern[: calls.pattern.index(slot)], values)) for slot in _HOLDING}
     for at in _braces(text, places[Slot.NAME]):
         found = _object_at(text, at, calls.arguments.style is ArgumentsStyle.PYTHON_DICT)
         if found is not None and found[1] > max(places[Slot.NAME], places[Slot.ARGUMENTS]):

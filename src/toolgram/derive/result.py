@@ -1,9 +1,8 @@
 """What the analysis of a chat template says, in the field's terms.
 
 Strategy: the truth is kept exactly as rendered.  A turn is a few *shapes*, one per combination of parts that a message
-may have; a call is a *pattern* of constant texts and slots; so any message can be written again by concatenation
-(`rebuilding`), which is how the analysis is checked.  The names that people use for such things (reasoning start,
-section end, name prefix) are read off those, in `MarkerRegistry` and `JsonFields`, for whoever writes a grammar.
+may have; a call is a *pattern* of constant texts and slots.  The names that people use for such things (reasoning
+start, section end) are read off those, in `MarkerRegistry` and `JsonFields`, for whoever writes a grammar.
 """
 
 from __future__ import annotations
@@ -133,49 +132,25 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonStyle:
-    """How a JSON value is laid out: the options of `json.dumps`, and blanks put before every later line."""
-
-    indent: int | str | None = None
-    separators: tuple[str, str] = (", ", ": ")
-    ensure_ascii: bool = False
-    sort_keys: bool = False
-    margin: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """A notation like JSON with quotes of its own; keys are bare, in those quotes (`key_quotes`), or in JSON's."""
-
-    opening: str
-    closing: str
-    key_quotes: tuple[str, str]
-    separators: tuple[str, str]
-    sort_keys: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Elements:
     """Elements inside a value: what their opening and closing tags begin with, how a list's items are called, what
-    stands for null (None: its element is left out), whether `True` and `None` are Python's, the blanks beside,
-    and the name of the argument's own element, where it is not that of the argument."""
+    stands for null (None: its element is left out), whether `True` and `None` are Python's, and the name of the
+    argument's own element, where it is not that of the argument."""
 
     opening: str
     closing: str
     item: str
     null: str | None
     python: bool
-    between: str = ""
     own: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """Markers around a text with one of these characters in it, inside those of a value: `<![CDATA[`, `]]>`."""
+    """Markers around some texts, inside those of a value: `<![CDATA[`, `]]>`."""
 
     opening: str
     closing: str
-    characters: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +160,18 @@ class ValueStyle:
     encoding: ValueEncoding
     before: str
     after: str
-    json: JsonStyle = JsonStyle()
-    notation: Notation | None = None
+    notation: tuple[str, str] | None = None  # the quotes of a notation that is else like JSON
     wrapped: Wrapped | None = None
     elements: Elements | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsFormat:
-    """How arguments are written: as one value, or tagged, `pattern` after `pattern` with `separator` between."""
+    """How arguments are written: as one value, or tagged, `pattern` after `pattern` with `separator` between. `shown`
+    are those of the first probe."""
 
     style: ArgumentsStyle
-    json: JsonStyle = JsonStyle()
+    shown: str = ""
     as_string: bool = False  # the template was given the arguments as a JSON string
     pattern: ArgumentPattern = ()
     separator: str = ""
@@ -221,6 +196,22 @@ class CallsFormat:
     index_base: int = 0
     parallel: bool = True
     name_in_id: bool = False  # only the id is printed, and must carry the name
+
+
+def filled(pattern: Pattern, values: Mapping[Slot, str]) -> str:
+    """One call, with these texts in its slots."""
+    return "".join(part if isinstance(part, str) else values[part] for part in pattern)
+
+
+def framed(pattern: ArgumentPattern, style: ValueStyle) -> ArgumentPattern:
+    """The pattern of an argument with the texts that this type has around its value."""
+    texts = list(pattern)
+    at = texts.index(ArgumentSlot.VALUE)
+    after = texts[at + 1 : at + 2]
+    texts[at + 1 : at + 1 + sum(isinstance(part, str) for part in after)] = [style.after]
+    before = texts[at - 1 : at] if at else []
+    texts[at - sum(isinstance(part, str) for part in before) : at] = [style.before]
+    return tuple(part for part in texts if part != "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,14 +342,6 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Strips:
-    """Which edges of a text the template strips of blanks."""
-
-    left: bool = False
-    right: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """A message to be written and read again."""
 
@@ -398,14 +381,7 @@ class DiffAnalysisResult:
     turn_start: str  # blanks that stand before content, behind the role header
     turn_end: str  # of a turn of content, as the last message
     turn_end_after_calls: str
-    history_turn_end: str  # of a turn of content with a user message behind it, whose role header is included
     form: MessageForm
-    content_strips: Strips
-    reasoning_strips: Strips
-    supports_tools: bool
-    supports_parallel_calls: bool
-    requires_nonnull_content: bool
-    reasoning_in_history: bool
     preserved_tokens: tuple[str, ...]
     instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
     prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls

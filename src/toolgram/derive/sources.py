@@ -9,6 +9,8 @@ A tokenizer without a template writes messages by itself; there a format is take
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from toolgram.formats import Format, format_names, get_format
 from toolgram.limits import MAX_TOKENIZER_FILE
 
 PREFERRED = ("tool_use", "default")  # of several templates
+_MODEL = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)?")
 _CONTROL = 3  # the type of a special token in a GGUF file
 
 
@@ -37,22 +40,34 @@ class Source:
     special: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
-    def template(self, variant: str | None) -> str:
-        """The template of that name; without one, the one for tools, then the default, then a sole one."""
+    def chosen(self, variant: str | None) -> str:
+        """The name of the template that is taken: this one; without one, that for tools, the default, or a sole one."""
         for name in (variant,) if variant is not None else PREFERRED:
             if name in self.templates:
-                return self.templates[name]
+                return name
         if variant is None and len(self.templates) == 1:
-            return next(iter(self.templates.values()))
+            return next(iter(self.templates))
         there = ", ".join(sorted(self.templates)) or "none"
         wanted = f"no chat template {variant!r}" if variant is not None else "no chat template that would be taken"
         raise TemplateError(f"{self.place}: {wanted}; there are: {there}")
+
+    def template(self, variant: str | None) -> str:
+        """The text of that template."""
+        return self.templates[self.chosen(variant)]
 
     def derive(self, variant: str | None, options: Mapping[str, Any]) -> Format:
         """The derived format."""
         given: dict[str, Any] = {"bos_token": self.bos_token, "eos_token": self.eos_token}
         given |= {"special_tokens": _distinct(self.special), "end_tokens": _distinct(self.ends)}
         return derive_format(self.template(variant), **{**given, **options})
+
+    def told(self, variant: str | None) -> str:
+        """Say what is taken from where."""
+        ends = ", ".join(map(repr, _distinct([self.eos_token, *self.ends]))) or "none"
+        return (
+            f"from {self.place}: the template {self.chosen(variant)!r} of {len(self.templates)}, the first token "
+            f"{self.bos_token!r}, end tokens {ends}, {len(_distinct(self.special))} special tokens"
+        )
 
 
 def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any) -> Format:
@@ -112,6 +127,25 @@ def pretrained_source(folder: str | Path) -> Source:
     ends = _json(place / "generation_config.json").get("eos_token_id")
     source.ends += [_text(by_id.get(str(number))) for number in (ends if isinstance(ends, list) else [ends])]
     return source
+
+
+def download_cache() -> Path:
+    """The folder in which Hugging Face's tools keep what they download."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+
+
+def downloaded(model: str) -> Path | None:
+    """The folder of a model (`Qwen/Qwen3-8B`) in the cache of downloads: its main revision, or else the newest."""
+    if not _MODEL.fullmatch(model):
+        return None
+    place = download_cache() / f"models--{model.replace('/', '--')}"
+    try:
+        revision = (place / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        revision = ""
+    folders = sorted(place.glob("snapshots/*/"), key=lambda each: (each.name == revision, each.stat().st_mtime))
+    return folders[-1] if folders else None
 
 
 def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -> Format:

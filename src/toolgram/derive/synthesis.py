@@ -14,8 +14,7 @@ from typing import Any
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.messages import shown_outputs
-from toolgram.derive.python_skeleton import add_python_calls, as_models_write, is_python
-from toolgram.derive.rebuilding import write_calls
+from toolgram.derive.python_skeleton import add_python_calls, as_models_write, is_lossy, is_python
 from toolgram.derive.result import (
     CallsFormat,
     ContentMode,
@@ -118,8 +117,8 @@ def _describe(
         builder.about["generation_prompt"] = opened
     shown = []
     if result.calls is not None and calls:
-        as_written = as_models_write(result.calls)
-        shown = shown_outputs(result) if as_written is result.calls else [write_calls(as_written, (CITY, DOCS))]
+        lossy = is_python(result.calls) and is_lossy(result.calls)
+        shown = [as_models_write(result.calls, (CITY, DOCS))] if lossy else shown_outputs(result)
     if shown:
         builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in shown]
 

@@ -12,29 +12,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from toolgram.derive.arguments import dumps, find_object, json_style_of, learn_values, style_of, wrapping_characters
+from toolgram.derive.arguments import find_object, learn_values, style_of
 from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
 from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Conversation
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
-from toolgram.derive.rebuilding import framed, write_call
 from toolgram.derive.result import (
     ArgumentPattern,
     ArgumentsFormat,
     ArgumentSlot,
     ArgumentsStyle,
     CallsFormat,
-    JsonStyle,
     Pattern,
     Slot,
     ValueEncoding,
     ValueStyle,
-    Wrapped,
+    filled,
+    framed,
 )
 from toolgram.observing.probes import Call
 
-_NESTED = Call("qzarnel_lookup", {"vostrik": {"nib": [1, {"z": True}], "aeg": None, "e": {}}, "drimble": 'é"x\n\\'})
+_EMPTY = {ArgumentsStyle.JSON_STRING: '"{}"', ArgumentsStyle.TAGGED: ""}
 _READABLE = (ArgumentsStyle.JSON, ArgumentsStyle.TAGGED, ArgumentsStyle.JSON_STRING)
 
 
@@ -183,7 +182,12 @@ def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> Ca
         "T1-T3", section, "what stands between two calls, before the first and behind the last", *texts
     )
     conversation.report.found("T4-T7", f"each call {shown!r}", "what surrounds name, id and arguments", *texts)
-    if not result.parallel:
+    both = _body(conversation, CALLS[:2])
+    if not result.parallel and all(call.name in both for call in CALLS[:2]):
+        conversation.report.leave_unexplained(
+            "the template prints two calls, and not one after the other as it prints one"
+        )
+    elif not result.parallel:
         conversation.report.warn("the template does not print two calls in one message")
     if result.name_in_id:
         conversation.report.warn("the template prints the id of a call and not its name; the id must carry the name")
@@ -291,32 +295,12 @@ def _pattern(reading: Reading, start: str, end: str) -> Pattern:
 def _learn_arguments(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     if calls.style is ArgumentsStyle.TAGGED:
         return _learn_tagged(conversation, calls)
-    return ArgumentsFormat(calls.style, _layout(conversation, calls.style), conversation.form.arguments_as_string)
+    return ArgumentsFormat(calls.style, _shown(calls), conversation.form.arguments_as_string)
 
 
-def _layout(conversation: Conversation, style: ArgumentsStyle) -> JsonStyle:
-    """How nested arguments are laid out as JSON."""
-    turn = conversation.turn(None, None, [_NESTED])
-    span = find_object(turn, _NESTED.arguments, style) if turn else None
-    if turn is None or span is None:
-        conversation.report.warn("nested arguments are not printed as they are given")
-        return JsonStyle()
-    text = turn[span[0] : span[1]]
-    if style is ArgumentsStyle.PYTHON_DICT:
-        return JsonStyle()
-    wanted = dict(_NESTED.arguments)
-    if style is ArgumentsStyle.JSON_STRING:
-        return next((inner for inner in _inner_styles(text, wanted)), JsonStyle())
-    found = json_style_of(text, wanted)
-    if found is None:
-        conversation.report.warn("the layout of arguments is not one of JSON serialisers")
-    return found or JsonStyle()
-
-
-def _inner_styles(text: str, value: object) -> list[JsonStyle]:
-    styles = [JsonStyle(separators=pair) for pair in ((", ", ": "), (",", ":"), (",", ": "))]
-    styles += [replace(style, ensure_ascii=True) for style in styles]
-    return [style for style in styles if dumps(dumps(value, style), JsonStyle(ensure_ascii=style.ensure_ascii)) == text]
+def _shown(calls: Calls) -> str:
+    region = next(item for item in calls.one.calls[0] if item.slot is Slot.ARGUMENTS)
+    return calls.one.text[region.start : region.end]
 
 
 def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
@@ -339,12 +323,11 @@ def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     values = _learn_types(conversation, pattern)
     if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
         pattern = framed(pattern, values["string"])
-    layout = JsonStyle(sort_keys=words[0].argument > words[second].argument)
     shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in pattern]
     conversation.report.found(
         "A1", f"argument {shown!r}, between {separator!r}", "the text between two arguments", one.text
     )
-    return ArgumentsFormat(calls.style, layout, pattern=pattern, separator=separator, values=values)
+    return ArgumentsFormat(calls.style, _shown(calls), pattern=pattern, separator=separator, values=values)
 
 
 def _beside(reading: Reading, start: int, end: int) -> tuple[str, str]:
@@ -376,31 +359,12 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
             styles[kind] = ValueStyle(ValueEncoding.UNKNOWN, before, default)
         else:
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
-    text = styles.get("string")
-    if text is not None and text.wrapped is not None:
-        styles["string"] = replace(text, wrapped=_when_wrapped(conversation, text))
     unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
     if unknown:
         conversation.report.warn(
             f"how the template writes arguments of these types is not understood: {', '.join(unknown)}"
         )
     return styles
-
-
-_SPECIAL = "<>&\"'\\\n\t{}[]=:,#%$ \u00fc"
-
-
-def _when_wrapped(conversation: Conversation, style: ValueStyle) -> Wrapped | None:
-    """The markers around some texts, with the characters for which they stand there."""
-    texts = {f"zq{chr(97 + at)}_key": f"Hexmor{character}" for at, character in enumerate(_SPECIAL)}
-    stretches = _stretches(conversation, replace(TYPED, arguments={**texts, "zz_end": "Jundra"}))
-    characters = wrapping_characters(stretches, texts, style)
-    assert style.wrapped is not None
-    wrapped = replace(style.wrapped, characters=characters)
-    conversation.report.found(
-        "A2", f"text with one of {characters!r} stands in {wrapped.opening!r}", "texts with one each"
-    )
-    return wrapped
 
 
 def _stretches(conversation: Conversation, call: Call) -> dict[str, str]:
@@ -422,8 +386,9 @@ def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str)
         conversation.report.warn("a call without arguments is not printed")
         return result
     opening, closing = result.single or (result.section_start, result.section_end)
-    predicted = opening + write_call(result, NOTHING.name, NOTHING.arguments, NOTHING.id, 0) + closing
-    if predicted in body:
+    values = {Slot.NAME: NOTHING.name, Slot.ID: NOTHING.id, Slot.INDEX: str(result.index_base)}
+    predicted = filled(result.pattern, {**values, Slot.ARGUMENTS: _EMPTY.get(result.arguments.style, "{}")})
+    if opening + predicted + closing in body:
         return result
     slots = find_slots(body, [("name", NOTHING.name), ("id", NOTHING.id)])
     lead = result.pattern[0] if isinstance(result.pattern[0], str) else ""

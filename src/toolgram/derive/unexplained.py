@@ -6,10 +6,13 @@ calls and tells of none is known; that it refused to print them is not, nor is w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import json
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from urllib.parse import quote
 
-from toolgram.derive.hints import TOOLS
+from toolgram.derive.hints import RESULTS, TOOLS
 from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.report import ReportBuilder
@@ -28,6 +31,7 @@ def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[
         *_python(result),
         *_bare(result, report),
         *_opened(result, report),
+        *(_encoded(result) if report.failed else ()),
     ]
     found += [*find_refused(result), *_unproved(result, report)]
     if any(map(loses_empties, result.written)):
@@ -45,6 +49,8 @@ def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
         yield "the template refused every message with calls; how they are written is not known"
     elif TOOLS in result.instructions:
         yield "the template tells the model of tools and prints no calls; how they are written is not known"
+    elif RESULTS in result.instructions:
+        yield "the template prints what a tool answers and no calls; how they are written is not known"
 
 
 def _values(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
@@ -96,6 +102,34 @@ def _opened(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
             rest = rest.replace(marker, "") if marker else rest
         if rest.strip():
             yield f"the generation prompt ends in {rest.strip()[:80]!r}; the template does not show what that opens"
+
+
+_ENCODED: Mapping[str, Callable[[str], str]] = {
+    "escaped for HTML": html.escape,
+    "escaped for URLs": quote,
+    "as a JSON string": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+}
+
+
+def _encoded(result: DiffAnalysisResult) -> Iterator[str]:
+    """Texts that are printed in an encoding, and read without undoing it. JSON is undone where arguments are."""
+    for written in result.written:
+        for call in written.case.calls:
+            for text in call.arguments.values():
+                if isinstance(text, str) and (how := _encoding(text, written.output)) and "JSON" not in how:
+                    yield f"an argument is printed {how}, and read as it is printed"
+        for part, text in (("content", written.case.content), ("a thought", written.case.reasoning)):
+            if text and (how := _encoding(text, written.output)):
+                yield f"{part} is printed {how}, and read as it is printed"
+
+
+def _encoding(text: str, output: str) -> str:
+    """How a text is printed that is not printed as it stands; "" if that is not known."""
+    if not text or text in output:
+        return ""
+    found = (name for name, encode in _ENCODED.items() if encode(text) in output)
+    apart = "\n" in text and all(line in output for line in text.splitlines())
+    return next(found, "with something before or behind each line" if apart else "")
 
 
 def find_refused(result: DiffAnalysisResult) -> Iterator[str]:

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.paths import Path, class_of, pieces
-from toolgram.derive.rebuilding import NotExpressible, framed
-from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding
+from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding, framed
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
@@ -424,7 +424,7 @@ def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
     """The quotes of the notation in which lists and objects are written, where it is not JSON's."""
     for style in form.values.values():
         if style.encoding is ValueEncoding.NOTATION and style.notation is not None:
-            return style.notation.opening, style.notation.closing
+            return style.notation
     return None
 
 
@@ -444,7 +444,7 @@ def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str |
         return Frame(before[:-1], after[1:], echo, ("json",), True)
     if kinds.get("string") is ValueEncoding.JSON_ESCAPED and before.endswith('"') and after.startswith('"'):
         return Frame(before[:-1], after[1:], echo, ("json",), True)
-    if encodings <= _JSON and (("string" in kinds) or not after.strip()) and echo is None:
+    if echo is None and ((encodings <= _JSON and "string" in kinds) or (encodings <= _LITERAL and not after.strip())):
         return Frame(before, after, echo, ("json",), True)
     if encodings <= _LITERAL:
         return Frame(before, after, echo, ("json", "echo") if echo is not None else ("json",), False)

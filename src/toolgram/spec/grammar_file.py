@@ -88,6 +88,7 @@ def _definitions(grammar: Any) -> Iterator[tuple[str, Any]]:
 _REFUSALS = (LarkError, OSError, RecursionError, re.error, AssertionError, LookupError, ValueError, TypeError,
              AttributeError, OverflowError, RuntimeError)  # fmt: skip
 _PLACE = re.compile(r"(?:at )?line (\d+)")
+OPEN = "// open: "  # begins a comment that says what derivation left open
 
 
 def _text_of(path: str) -> str | None:

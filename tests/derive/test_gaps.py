@@ -1,0 +1,96 @@
+"""Shapes that were gaps: each is read, or its reason stands in the report, in the words of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from tests.derive.test_shapes import report_of
+
+START, TURN_END = "{% for m in messages %}<|{{ m.role }}|>", "<|end|>{% endfor %}"
+PROMPT = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+CONTENT = "{{ m.content if m.content }}"
+NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments|tojson }}"
+VALUE = "{{ v if v is string else v|tojson }}"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "read-any-model.md"
+
+
+def with_calls(call: str, before: str = "", behind: str = "", content: str = CONTENT) -> str:
+    calls = "{% if m.tool_calls %}" + before + "{% for c in m.tool_calls %}" + call + "{% endfor %}" + behind
+    return START + content + calls + "{% endif %}" + TURN_END + PROMPT
+
+
+def each(argument: str) -> str:
+    return "{% for k, v in c.function.arguments.items() %}" + argument + "{% endfor %}"
+
+
+QUOTED = "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}"
+ON_A_LINE, BELOW = (
+    "$ " + NAME + each(" --{{ k }} " + VALUE) + "\n",
+    "@call " + NAME + "\n" + each("{{ k }}=" + VALUE + "\n"),
+)
+PYTHON = "print(" + NAME + "(" + each("{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}") + "))\n"
+READ = {
+    "two print lines in a section": with_calls(PYTHON, "<code>\n", "</code>"),
+    "a counter in a marker": with_calls("<c{{ loop.index }} " + NAME + ">" + ARGUMENTS + "</c{{ loop.index }}>"),
+    "a type suffix on keys": with_calls(
+        "<c>" + NAME + each("<{{ k }}:{{ 's' if v is string else 'j' }}>" + VALUE + "</>") + "</c>"
+    ),
+    "quotes around text, and a type before it": with_calls(
+        '<c n="' + NAME + '">' + each('<p k="{{ k }}" text="{{ v is string }}">' + QUOTED + "</p>") + "</c>"
+    ),
+}
+NAMES_APART = (
+    "{% if m.tool_calls %}<names>{{ m.tool_calls|map(attribute='function.name')|join(',') }}</names><inputs>["
+    "{% for c in m.tool_calls %}" + ARGUMENTS + "{{ ', ' if not loop.last }}{% endfor %}]</inputs>{% endif %}"
+)
+NAMED = {
+    "arguments before the name": (
+        with_calls("<c>" + ARGUMENTS + "<n>" + NAME + "</c>"), "the arguments stand before the name",
+    ),
+    "a call that a line end closes": (with_calls(ON_A_LINE), "nothing closes a call"),
+    "lines below a call": (with_calls(BELOW), "nothing closes a call"),
+    "names in a header, arguments in a list": (
+        START + CONTENT + NAMES_APART + TURN_END + PROMPT, "two calls, and not one after the other",
+    ),
+    "text escaped for HTML": (
+        with_calls("<c " + NAME + ">" + each("<p n={{ k }}>{{ (v if v is string else v|tojson)|e }}</p>") + "</c>"),
+        "escaped for HTML",
+    ),
+    "text escaped for URLs": (
+        with_calls("<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"),
+        "escaped for URLs",
+    ),
+    "content as JSON": (
+        with_calls("<c>" + NAME + ARGUMENTS + "</c>", content="{{ m.content|tojson if m.content }}"),
+        "as a JSON string",
+    ),
+    "a message as one JSON object": (
+        START + "{{ {'content': m.content, 'calls': m.tool_calls}|tojson if m.role == 'assistant' else m.content }}"
+        + TURN_END + PROMPT, "as a JSON string",
+    ),
+    "a prefix on each line": (
+        with_calls(
+            "<c>" + NAME + ARGUMENTS + "</c>",
+            content="{% for line in (m.content or '').split('\n') %}> {{ line }}\n{% endfor %}",
+        ),
+        "something before or behind each line",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", READ)
+def test_a_shape_that_was_a_gap_is_read(shape: str) -> None:
+    report = report_of(toolgram.derive_format(READ[shape], eos_token="<|end|>"))
+    assert not report.failed, report.failed
+    assert report.ok, report.unexplained
+
+
+@pytest.mark.parametrize("shape", NAMED)
+def test_a_shape_that_is_not_read_has_its_reason_in_the_report_and_on_the_page(shape: str) -> None:
+    template, reason = NAMED[shape]
+    report = report_of(toolgram.derive_format(template, eos_token="<|end|>"))
+    assert any(reason in each for each in report.unexplained), report.unexplained
+    assert reason in " ".join(PAGE.read_text(encoding="utf-8").split())
