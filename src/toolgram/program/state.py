@@ -139,8 +139,7 @@ class Program:
     thought_ends: tuple[str, ...] = ()  # markers that close reasoning
     element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
     by_id: Any = None  # the tokens that a parser was last given, and the special tokens among them by id
-    parsed: int = 0  # how many whole outputs were parsed,
-    whole: Any = None  # and what then reads them without a parser (see `runtime.whole_outputs`)
+    begins: Any = None  # where a plain whole output begins (see `runtime.whole_outputs`)
 
     def holds_marker(self, name: str) -> bool:
         """Whether what should be a name or a key holds a marker."""

@@ -115,10 +115,18 @@ def end_python(stream: Stream) -> None:
         _read_end(stream, python, "", 0, True)
 
 
+def goes_on(text: str, pos: int, listed: bool) -> bool:
+    """Whether an expression may go on after a call that ends at `pos`."""
+    return _goes_on(text, _end_of_blanks(text, pos, listed)) is not None
+
+
+def _end_of_blanks(text: str, pos: int, listed: bool) -> int:
+    return cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()
+
+
 def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Whether an expression goes on after a call: 1, or 0, or WAIT if that is not known yet."""
-    listed = cast("PythonScanner", stream.island).listed
-    at = cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()
+    at = _end_of_blanks(text, pos, cast("PythonScanner", stream.island).listed)
     if at == len(text):
         return 0 if final or at - pos > MOST_BLANKS else WAIT
     if _may_go_on(text, at) and not final:

@@ -1,384 +1,493 @@
-"""The message of a whole output that is as plain as its format's examples, without the events that it is folded from.
+"""The message of a plain whole output, without the events that it is folded from.
 
 Strategy: a short call costs a parser more than the reading of it: it makes a dozen events, looks for anomalies in them
-and folds them.  Where the whole text is known, nobody asks for events.  Names, ids, keys and text are taken from the
-groups of a few expressions (`runtime.whole_recording`), and the values between them are read by the same islands as in
-a stream, or by the json module.
+and folds them.  If the whole text is known, nobody asks for events.  So the same rows of the same machine are followed
+here from symbol to symbol: the compiled expressions of a state find its markers, the json module and a few expressions
+read the values between them (`runtime.whole_values`), and the actions of the rows write the message.
 
-No rule is stated here that readers do not have.  What kind of output it is, the *signature*, says which pieces it had,
-where text stood, and what the finish reason was.  An output of a new signature is read by a parser as well, and a
-signature whose messages differ is not read here again.  Whatever is repaired, odd, undeclared, missing or repeated is
-left to the parser, by the answer None.
+Only what is plain is read.  Whatever a row repairs, whatever is odd, undeclared, missing, repeated or only mentioned is
+`Unusual`: a parser reads the output from its beginning.  `tests/properties/test_whole_outputs.py` compares both.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
+from toolgram.anomalies import KINDS, Anomaly
 from toolgram.call_ids import CallIds
-from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
-from toolgram.limits import (
-    LONGEST_WHOLE_OUTPUT,
-    MOST_BLANKS_BESIDE,
-    MOST_SIGNATURE_PIECES,
-    MOST_SIGNATURES,
-    MOST_TAIL,
-    MOST_WHOLE_BRACKETS,
-)
+from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESIDE, MOST_TAIL
 from toolgram.message import Message, Part, ToolCall
-from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
-from toolgram.runtime.argument_readers import GOES_ON
-from toolgram.runtime.event_buffer import may_open
+from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, Move, Program, StateProgram, Symbol
+from toolgram.runtime.calls import NO_MARKERS, NONE
+from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
 from toolgram.runtime.parser import Parser
 from toolgram.runtime.stream import next_symbol
-from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, is_clean, recorded_pieces, symbol_at
-from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters, types_of_value
+from toolgram.runtime.whole_values import (
+    Unusual,
+    begins_python,
+    end_of_object,
+    envelope_key,
+    envelope_string,
+    python_arguments,
+    python_object,
+    skip_blanks,
+    tagged_value,
+)
+from toolgram.spec.data import END, TEXT, UNCLOSED
 from toolgram.tools.reading import Tools, read_tools
 
-_LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
-_MADE_UP_ID = "id"
-
-Signature = tuple[object, ...]
-
-
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(word)  # NaN and the infinities are no JSON
-
-
-def _once(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The members of an object. Raises ValueError for a key that is there twice."""
-    if len(dict(members)) < len(members):
-        raise ValueError("a key twice")
-    return members
-
-
-_decoder: Any = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
-_members: Callable[[str, int], tuple[list[Any], int]] = _decoder.scan_once
-
-
-class _Call(NamedTuple):
-    """A call: its name, the id that the model wrote, its arguments, and the id that came after them."""
-
-    name: str
-    id: str
-    arguments: str
-    model_id: str | None
-
-
-class _Open:
-    """A call that is being read: all of its arguments, or those that come one by one."""
-
-    __slots__ = ("_parameters", "arguments", "id", "members", "name")
-
-    def __init__(self, name: str, made_id: str, parameters: DeclaredParameters | None) -> None:
-        self.name = name
-        self.id = made_id
-        self.arguments: str | None = None
-        self.members: dict[str, str] = {}
-        self._parameters = parameters
-
-    @property
-    def declared(self) -> Parameters | None:
-        """The parameters of the function; None where no tools are declared."""
-        return None if self._parameters is None else self._parameters.get(self.name)
-
-    def may_have(self, key: str) -> bool:
-        """Whether the function may have such an argument."""
-        declared = self.declared
-        return declared is None or declared.open or key in declared.types
-
-
-class WholeOutputs:
-    """Reads whole outputs of one program, whose parsers begin with the prompt that the format says."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.pieces = recorded_pieces(program)
-        stream = Parser(program)._stream
-        clean = is_clean(stream) and stream.island is None and stream.calls.index is None
-        self.start: StateProgram | None = stream.state if clean and not stream.source.prefix_characters else None
-        self._known: dict[Signature, bool] = {}
-
-    def message(self, text: str, tools: Tools, ids: CallIds, finish_reason: str | None) -> Message | None:
-        """The message that a parser makes of `text`; None where a parser has to read it."""
-        if self.start is None or len(text) > LONGEST_WHOLE_OUTPUT:
-            return None
-        reading = _Reading(self, text, tools, self.start)
-        if not reading.whole():
-            return None
-        signature = (finish_reason, *reading.signature)
-        known = self._known.get(signature)
-        if known is None and len(self._known) < MOST_SIGNATURES:
-            known = self._known[signature] = self._compare(text, tools, reading, finish_reason)
-        return reading.message(ids, finish_reason) if known else None
-
-    def _compare(self, text: str, tools: Tools, reading: _Reading, finish_reason: str | None) -> bool:
-        """Whether a parser reads the output in the same way."""
-        parser = Parser(self.program, tools, None, lambda: _MADE_UP_ID)
-        parser.feed(text)
-        parser.close(finish_reason)
-        return parser.message == reading.message(lambda: _MADE_UP_ID, finish_reason)
+if TYPE_CHECKING:
+    from toolgram.tools.parameters import Parameters
 
 
 def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_reason: str | None) -> Message | None:
-    """The message of a whole output that is plain; else None. The first call for a program records its examples."""
-    if program.whole is None:
-        program.whole = WholeOutputs(program)
-    whole: WholeOutputs = program.whole
-    return whole.message(text, read_tools(tools), ids, finish_reason)
+    """Return the message that a parser makes of a whole output; None if a parser has to read it."""
+    if program.begins is None:
+        program.begins = _begins(program)
+    if not program.begins or len(text) > LONGEST_WHOLE_OUTPUT:
+        return None
+    reading = _Reading(program, text, read_tools(tools), *program.begins)
+    try:
+        reading.read()
+    except Unusual:
+        return None
+    return reading.message(ids, finish_reason)
+
+
+def _begins(program: Program) -> tuple[StateProgram, bool] | tuple[()]:
+    """Return the state in which an output begins, and whether a marker is before it. Nothing if the prompt leaves more
+    than that."""
+    stream = Parser(program)._stream
+    source, events, calls = stream.source, stream.events, stream.calls
+    if events.held is not None or stream.island is not None or calls.index is not None:
+        return ()
+    line = "\n" if program.line_calls else ""  # with which a parser begins
+    begun = source.take_all() or calls.id or stream.buffer != line * source.prefix_characters
+    return () if begun or calls.markers != NO_MARKERS else (stream.state, events.place == AFTER_MARKUP)
 
 
 class _Reading:
-    """One output, being read. Its parts are what is found so far."""
+    """One output, being read. `state` and `pos` are where, and `call` is what is known of the call that is open."""
 
     __slots__ = (
-        "calls",
-        "content",
-        "pos",
-        "reasoning",
-        "signature",
-        "state",
-        "text",
-        "tools",
-        "whole_outputs",
-    )
+        "_after", "_begun", "_first", "_late_id", "_marked", "_members", "_names", "_parameters", "_program", "_python",
+        "_text", "_tools", "anomalies", "arguments", "calls", "content", "id", "key", "markers", "name", "pos",
+        "reasoning", "state",
+    )  # fmt: skip
 
-    def __init__(self, whole_outputs: WholeOutputs, text: str, tools: Tools, state: StateProgram) -> None:
-        self.whole_outputs = whole_outputs
-        self.text = text
-        self.tools = tools
+    def __init__(self, program: Program, text: str, tools: Tools, state: StateProgram, marked: bool) -> None:
+        self._marked = marked  # whether a marker is before the output
+        self._program = program
+        self._tools, self._names = tools, tools.names
+        self._first = 1 if program.line_calls else 0  # an output begins a line
+        self._text = "\n" + text if self._first else text
         self.state = state
-        self.pos = 0
-        self.content = ""
-        self.reasoning = ""
-        self.calls: list[_Call] = []
-        self.signature: list[object] = []
+        self.pos = self._first
+        self.content = self.reasoning = ""
+        self.calls: list[ToolCall] = []
+        self.anomalies: list[Anomaly] = []
+        self.markers = NO_MARKERS
+        self.name: str | None = None  # of the call that is open, or that may begin,
+        self.id = ""  # its id,
+        self._late_id: str | None = None  # and the id that came after its arguments
+        self.arguments: str | None = None  # all of them,
+        self._members: dict[str, str] | None = None  # or one by one
+        self.key = ""  # of the argument that is read
+        self._after: set[str] = set()  # what has closed the last call
+        self._begun = False  # whether the call is certain
+        self._python = False  # whether the envelope is in Python's spelling
+        self._parameters: Parameters | None = None
 
     def message(self, ids: CallIds, finish_reason: str | None) -> Message:
-        """What was found, as a message."""
-        calls = [
-            ToolCall(call.id or ids(), call.name, call.arguments, "complete", call.model_id) for call in self.calls
-        ]
-        parts: list[Part] = [self.content, *calls] if self.content else [*calls]
+        """Return what was found."""
+        for call in self.calls:
+            call.id = call.id or ids()
+        parts: list[Part] = [self.content, *self.calls] if self.content else [*self.calls]
         if finish_reason is None:
-            finish_reason = "tool_calls" if calls else "stop"
-        return Message(self.content or None, self.reasoning or None, calls, [], [], finish_reason, parts)
+            finish_reason = "tool_calls" if self.calls else "stop"
+        content, reasoning = self.content or None, self.reasoning or None
+        return Message(content, reasoning, self.calls, [], self.anomalies, finish_reason, parts)
 
-    def whole(self) -> bool:
-        """Whether all of the text is plain."""
-        size, entries = len(self.text), self.whole_outputs.pieces
+    # --- symbols ------------------------------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """Read all of the text. Raises Unusual if a parser has to."""
+        size = len(self._text)
         while self.pos < size:
-            symbol = self._symbol()
-            if symbol is None:
-                return self.pos == size
-            pieces = entries.get(entry_key(self.state, symbol.trigger))
-            taken = self._calls(pieces) if pieces is not None else None
-            if taken is False or (taken is None and not self._marker(symbol)):
-                return False
-        return True
+            state = self.state
+            if state.meaning == "value":
+                self._read_value()
+            elif state.loops:
+                self._read_text()
+            else:
+                self._read_token()
+        if self._begun or self.name or self.id or self.state.held or UNCLOSED in self.state.row:
+            raise Unusual
+        if END in self.state.row:
+            self._follow(self.state.row[END], "")
+        if self.reasoning and self.state.meaning == "reasoning":
+            raise Unusual
 
-    def _marker(self, symbol: Symbol) -> bool:
-        """Take a marker that does nothing but lead on; whether it is one."""
-        move, literal = self.state.row.get(symbol.trigger), self.whole_outputs.program.literals.get(symbol.trigger)
-        if move is None or move.actions or literal is None or len(self.signature) > MOST_SIGNATURE_PIECES:
-            return False
-        if not self.text.startswith(literal, self.pos):
-            return False  # a marker with another line end
-        self.signature.append(symbol.trigger)
-        self.state = move.dest
-        self.pos += len(literal)
-        return True
+    def _read_text(self) -> None:
+        """Read text up to the next symbol, and that."""
+        state, text, begin = self.state, self._text, self.pos
+        at, end, symbol = next_symbol(state, state.find, text, begin)
+        if at > begin:
+            self._say(text[begin:at], symbol)
+        elif begin > self._first and at == self._first:  # the line end that a parser begins with is part of a marker
+            raise Unusual
+        self.pos = at
+        if symbol is not None:
+            self._take(symbol, at, end)
+        elif at < len(text):
+            raise Unusual
 
-    def _symbol(self) -> Symbol | None:
-        """Take the text up to the next symbol, and find that; None at the end, or where it is not plain."""
-        if not self.state.loops:
-            if self.state.is_text and not self._blanks():
-                return None
-            _, symbol = symbol_at(self.state, self.text, self.pos)
-            move = self.state.row.get("text")
-            if symbol is not None or not self.state.is_text or move is None or move.actions or not move.dest.loops:
-                return symbol
-            self.state = move.dest
-        pos, text = self.pos, self.text
-        begin, symbol = symbol_at(self.state, text, pos)
-        last = begin == len(text)
-        if (symbol is None and not last) or (begin > pos and not self._say(text[pos:begin], last)):
-            return None
-        self.pos = begin
-        return symbol
-
-    def _blanks(self) -> bool:
-        """Take blanks before a marker; whether they are few, and something follows."""
-        begin, text = self.pos, self.text
-        while self.pos < len(text) and text[self.pos].isspace() and self.pos <= begin + MOST_BLANKS_BESIDE:
-            self.pos += 1
-        if self.pos > begin + MOST_BLANKS_BESIDE:
-            self.pos = begin
-            return False
-        if self.pos > begin:
-            self.signature.append((self.state.name, text[begin : self.pos]))
-        return self.pos < len(text)
-
-    def _say(self, said: str, last: bool) -> bool:
-        """Take text; whether it is plain."""
-        state, body = self.state, said.strip()
-        if not body:
-            self.signature.append((state.name, said[:MOST_BLANKS_BESIDE]))
-            return len(said) <= MOST_BLANKS_BESIDE or bool(self.calls)
-        leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
-        if self.calls or max(len(leading), len(trailing)) > MOST_BLANKS_BESIDE or may_open(body[-MOST_TAIL:]):
-            return False
-        self.signature.append((state.name, leading, trailing))
-        if self.pos == 0:
-            body = leading + body
-        if state.meaning == "reasoning":
-            plain = not (self.reasoning or self.content or last)
-            self.reasoning = body
+    def _read_token(self) -> None:
+        """Read a symbol; in a state that text leaves, after blanks."""
+        state, text, begin = self.state, self._text, self.pos
+        at = begin
+        if state.is_text:
+            at = skip_blanks(text, begin)
+            if at - begin > MOST_BLANKS_BESIDE:
+                raise Unusual
+            if at == len(text):
+                self.pos = at
+                return
+            if self._program.line_calls and text[at - 1] == "\n" and text.startswith(tuple(state.literals), at - 1):
+                raise Unusual
+        found = state.match(text, at) if state.match is not None else None
+        if found is None or found.lastindex is None:
+            self._leave_for_text()
+            return
+        symbol, end = state.symbols[found.lastindex - 1], found.end()
+        if state.may_become(text, at):
+            raise Unusual
+        if symbol.most and state.is_text and self._is_word(state.row[symbol.trigger], end):
+            self._leave_for_text()
+        elif symbol.most and end == len(text):
+            raise Unusual
         else:
-            plain = not self.content
+            self._take(symbol, at, end)
+
+    def _is_word(self, move: Move, end: int) -> bool:
+        """Whether a run that may be a name, up to `end`, is a word of text: what would make it one does not follow."""
+        after, text = move.dest, self._text
+        if not after.held or after.match is None or after.may_become(text, end):
+            return False
+        return end < len(text) and after.match(text, end) is None
+
+    def _leave_for_text(self) -> None:
+        """Text leaves the state."""
+        move = self.state.row.get(TEXT)
+        if move is None or move.actions or not self.state.is_text or not move.dest.loops or self.state.held:
+            raise Unusual
+        self._check_markers(TEXT)
+        self.state = move.dest
+
+    def _take(self, symbol: Symbol, begin: int, end: int) -> None:
+        """Take a symbol."""
+        text, opens = self._text, symbol.opens
+        if opens == STOP and (self.state.meaning == "reasoning" or skip_blanks(text, end) < len(text)):
+            raise Unusual
+        if opens == CALL and (self.state.meaning == "reasoning" or self.state.to_user):
+            raise Unusual
+        if opens == CALL and text.startswith("```", begin):
+            raise Unusual
+        self.pos = end
+        if symbol.kind == ENVELOPE:
+            self._read_envelope(begin)
+        elif symbol.kind == OBJECT:
+            self._read_object(begin, end)
+        else:
+            self._close(symbol.trigger, text[begin:end])
+            self._follow(self._row(symbol.trigger), text[begin:end])
+
+    def _close(self, trigger: str, marker: str) -> None:
+        """Raise Unusual if a marker closes what is closed, or what nothing has opened."""
+        program = self._program
+        if trigger in program.sections and trigger not in self.markers.in_text:
+            raise Unusual
+        if self.calls and marker in program.closers:
+            if trigger in self._after:
+                raise Unusual
+            self._after.add(trigger)
+
+    def _row(self, trigger: str) -> Move:
+        """Return the transition of a trigger. Raises Unusual for none, and for a repair."""
+        move = self.state.row.get(trigger)
+        if move is None or move.repair or move.only_declared or move.only_called:
+            raise Unusual
+        return move
+
+    def _follow(self, move: Move, value: str) -> None:
+        """Follow a transition, whose actions have this value."""
+        state, dest, trigger = self.state, move.dest, move.trigger
+        if self.markers is not NO_MARKERS:
+            if not (self._begun or state.held):
+                self._check_markers(trigger)
+            if state.loops and dest.held and not state.held:
+                self.markers = self.markers._replace(owed=NONE)
+            if move.closes and not self.markers.owed and not self.markers.overdue:
+                raise Unusual
+        elif move.closes:
+            raise Unusual  # nothing is open
+        for action in move.actions:
+            perform = _ACTIONS.get(action)
+            if perform is None:
+                raise Unusual
+            perform(self, value)
+        if self.markers is not NO_MARKERS or move.opens or move.begins:
+            self.markers = self.markers.followed(trigger, move, self._program.sections)
+        self.state = dest
+
+    def _check_markers(self, trigger: str) -> None:
+        """Raise Unusual if a marker that closes the last call is missing before a transition."""
+        overdue, owed, _ = self.markers
+        left_open = self.state.leaves_owed.get(trigger, NONE)
+        if not overdue.isdisjoint(left_open):
+            raise Unusual
+        if owed:
+            self.markers = self.markers._replace(owed=owed - left_open)
+
+    def _say(self, said: str, symbol: Symbol | None) -> None:
+        """Take text before a symbol, or at the end."""
+        body, last = said.strip(), symbol is None
+        if not body:
+            if len(said) > MOST_BLANKS_BESIDE and not self.calls:
+                raise Unusual
+            return
+        leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
+        if self.calls or len(leading) > MOST_BLANKS_BESIDE or len(trailing) > MOST_BLANKS_BESIDE:
+            raise Unusual
+        if not last and ("`" in body or may_open(body[-MOST_TAIL:])):
+            raise Unusual
+        if self.pos == self._first and not self._marked:
+            body = leading + body
+            if leading and self._program.turn_start:
+                raise Unusual
+        if self.state.meaning == "reasoning":
+            if self.reasoning or self.content or last:
+                raise Unusual
+            self.reasoning = body
+        elif self.content or (last and trailing and self._program.turn_end):
+            raise Unusual
+        else:
             self.content = body + trailing if last else body
-        return plain
 
-    def _calls(self, pieces: list[Piece]) -> bool | None:
-        """Take calls that follow each other; whether they are plain. None where none begins here."""
-        begin, pos = self.pos, self.pos
-        call: _Open | None = None
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def _set_name(self, value: str) -> None:
+        """The name of a call that may begin."""
+        program = self._program
+        marked = value.startswith(self.state.before) if self.state.before else False
+        strange = not value or value[0] == "\n" or (program.namespaced_names and "." in value)
+        if strange or marked or program.holds_marker(value) or (self._names and value not in self._names):
+            raise Unusual
+        if len(value) > LONGEST_WORD or self.name is not None:
+            raise Unusual
+        self.name = value
+
+    def _begin_call(self, value: str) -> None:
+        if self.name is None or self._begun:
+            raise Unusual
+        self._begun = True
+
+    def _end_call(self, value: str) -> None:
+        if not self._begun or self.arguments is None:
+            raise Unusual
+        self.calls.append(ToolCall(self.id.strip(), self.name or "", self.arguments, "complete", self._late_id))
+        overdue, owed, _ = self.markers
+        if owed:
+            self.markers = self.markers._replace(overdue=overdue | owed)
+        self.name = self.arguments = self._late_id = self._members = self._parameters = None
+        self.id, self._begun = "", False
+        self._after.clear()
+
+    def _set_id(self, value: str) -> None:
+        self.id = value
+
+    def _add_to_id(self, value: str) -> None:
+        self.id += value
+
+    def _set_late_id(self, value: str) -> None:
+        """An id that comes after the arguments."""
+        self._late_id = value
+
+    def _set_no_arguments(self, value: str) -> None:
+        self._set_arguments("{}")
+
+    def _set_arguments(self, arguments: str) -> None:
+        if self.arguments is not None:
+            raise Unusual
+        self.arguments = arguments
+
+    def _open_arguments(self, value: str) -> None:
+        self._members = {}
+        if self._tools:
+            from toolgram.tools.parameters import declared_parameters
+
+            self._parameters = declared_parameters(self._tools).get(self.name or "")
+
+    def _begin_argument(self, value: str) -> None:
+        """The key of a tagged argument."""
+        program, declared, key = self._program, self._parameters, value.rstrip()
+        marked = value.startswith(self.state.before) if self.state.before else False
+        if self._members is None or key in self._members or key in program.wrapped or not key or '"' in key:
+            raise Unusual
+        if marked or program.holds_marker(value) or "\\" in key or not key.isprintable():
+            raise Unusual
+        if declared is not None and not declared.open and key not in declared.types:
+            raise Unusual
+        self.key = key
+
+    def _close_arguments(self, value: str) -> None:
+        members, declared = self._members, self._parameters
+        if members is None or (declared is not None and not members.keys() >= set(declared.required)):
+            raise Unusual
+        self._set_arguments("{" + ", ".join([f'"{key}": {value}' for key, value in members.items()]) + "}")
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _read_value(self) -> None:
+        """Read a tagged value, and what ends it."""
+        if self._members is None:
+            raise Unusual
+        state, text = self.state, self._text
+        written, end, symbol, after = tagged_value(self._program, state, text, self.pos, self.key, self._parameters,
+                                                   self._tools)  # fmt: skip
+        self._members[self.key] = written
+        self.pos = after
+        self._follow(self._row("value_end" if symbol is None else symbol.trigger), text[end:after])
+
+    def _read_object(self, begin: int, end: int) -> None:
+        """Read arguments that stand alone: a JSON object, or Python keyword arguments after their parenthesis."""
+        move, text = self._row("object_start"), self._text
+        if move.dest.python:
+            after = self._row_of(move.dest, "object_end").dest
+            written, self.pos = python_arguments(text, end, not {",", "]"}.isdisjoint(after.literals))
+            if written == "{}" and "object_empty" in self.state.row:
+                self._follow(self._row("object_empty"), "")
+                return
+        else:
+            self.pos = end_of_object(text, begin)
+            written = text[begin : self.pos]
+        self._follow(move, "")
+        self._set_arguments(written)
+        self._follow(self._row("object_end"), "")
+
+    def _row_of(self, state: StateProgram, trigger: str) -> Move:
+        move = state.row.get(trigger)
+        if move is None:
+            raise Unusual
+        return move
+
+    def _read_envelope(self, pos: int) -> None:
+        """Read the JSON around a call, or around several."""
+        text, self._python = self._text, False
+        if text[pos] == "{":
+            self._read_item(pos, pos)
+            if "end_array" in self.state.row:
+                self._follow(self._row("end_array"), "")
+            return
+        self._follow(self._row("start_array"), "")
+        written = pos + 1
+        pos = skip_blanks(text, written)
+        while text.startswith("{", pos):
+            self._read_item(pos, written)
+            written = self.pos
+            pos = skip_blanks(text, written)
+            if text.startswith("]", pos):
+                self.pos = pos + 1
+                self._follow(self._row("end_array"), "")
+                return
+            if not text.startswith(",", pos):
+                break
+            pos = skip_blanks(text, pos + 1)
+        raise Unusual
+
+    def _read_item(self, pos: int, written: int) -> None:
+        """Read one call as an object, whose brace is at `pos`; its characters count from `written` on."""
+        text, same, parents = self._text, self._program.same_path, ["item"]
+        if not self._python and begins_python(text, pos):
+            self._begin_python(written)
+        self._follow(self._row("start_map item"), "")
+        pos += 1
         while True:
-            piece, found = self._piece(pieces, pos)
-            if piece is None or found is None:
-                return None if pos == begin else False
-            pos = found.end()
-            if piece.ends and call is not None:
-                if not self._end(call, found[piece.model_id] if piece.model_id else None):
-                    return False
-                call = None
-            if piece.begins:
-                call = self._begin(found[piece.name], found[piece.id] if piece.id else "")
-                if call is None:
-                    return False
-            if piece.follows == TEXT:
-                self.pos, self.state = pos, piece.state
-                return call is None or (piece.ends and self._end(call, None))
-            pos = self._arguments(call, piece, found, pos) if call is not None else -1
-            if pos < 0:
-                return False
-            pieces = piece.next
+            key, end, pos, in_python = envelope_key(text, pos)
+            path = f"{parents[-1]}.{key}"
+            path = same.get(path, path)
+            if self.state.named_key and f"map_key {path}" not in self.state.row:
+                path = f"{parents[-1]}.*"
+            if in_python and not self._python:
+                raise Unusual
+            self._follow(self._row(f"map_key {path}"), key)
+            if not text.startswith("{", pos):
+                pos = self._read_member(path, end, pos)
+            elif self._row(f"start_map {path}").dest.meaning == "arguments":
+                pos = self._read_arguments(path, end, pos)
+            else:
+                self._follow(self._row(f"start_map {path}"), "")
+                parents.append(path)
+                pos += 1
+                continue
+            pos = skip_blanks(text, pos)
+            while text.startswith("}", pos):
+                parent = parents.pop()
+                self._follow(self._row(f"end_map {same.get(parent, parent)}"), "")
+                pos += 1
+                if not parents:
+                    self.pos = pos
+                    return
+                pos = skip_blanks(text, pos)
+            if not text.startswith(",", pos):
+                raise Unusual
+            pos += 1
 
-    def _piece(self, pieces: list[Piece], pos: int) -> tuple[Piece | None, re.Match[str] | None]:
-        """The first of these pieces that stands at `pos`, noted in the signature."""
-        for piece in pieces:
-            found = piece.pattern.match(self.text, pos)
-            if found is not None:
-                if self.signature[-1:] != [piece]:
-                    self.signature.append(piece)
-                return (piece, found) if len(self.signature) <= MOST_SIGNATURE_PIECES else (None, None)
-        return None, None
+    def _read_member(self, path: str, written: int, pos: int) -> int:
+        """Read a string in an envelope: the position after it."""
+        if self._text.startswith("'", pos) and not self._python:
+            self._begin_python(written)
+        value, pos = envelope_string(self._text, pos)
+        trigger = f"string {path} {value}"
+        self._follow(self._row(trigger if trigger in self.state.row else f"string {path}"), value)
+        if self.state.meaning == "arguments":
+            raise Unusual  # a string of JSON
+        return pos
 
-    def _begin(self, name: str, made_id: str) -> _Open | None:
-        """A call; None where its function is not declared."""
-        if not self.tools.names:
-            return _Open(name, made_id, None)
-        return _Open(name, made_id, declared_parameters(self.tools)) if name in self.tools.names else None
-
-    def _end(self, call: _Open, model_id: str | None) -> bool:
-        """The call is over; whether nothing is missing."""
-        arguments = call.arguments
-        if arguments is None:
-            declared = call.declared
-            if declared is not None and not call.members.keys() >= set(declared.required):
-                return False
-            arguments = "{" + ", ".join([f'"{key}": {value}' for key, value in call.members.items()]) + "}"
-        self.calls.append(_Call(call.name, call.id, arguments, model_id))
-        return True
-
-    def _arguments(self, call: _Open, piece: Piece, found: re.Match[str], pos: int) -> int:
-        """Take the arguments of a call, or the value of one of them; where that ends, -1 where it is not plain."""
-        if piece.follows == JSON:
-            end = _end_of_object(self.text, pos)
-            call.arguments = self.text[pos:end]
-            return end
-        if piece.follows == PYTHON:
-            scanner = cast(Value, island_class("python")(keywords=True))
-            end = scanner.read(self.text, pos, False)
-            call.arguments = scanner.out
-            plain = scanner.done and not scanner.broken and _end_of_object(scanner.out, 0) == len(scanner.out)
-            return end if plain else -1
-        key = found[piece.key]
-        if key in call.members or key in self.whole_outputs.program.wrapped or not call.may_have(key):
-            return -1
-        value, end = self._value(piece.state, key, call.declared, pos)
-        if value is None:
-            return -1
-        call.members[key] = value
+    def _read_arguments(self, path: str, written: int, pos: int) -> int:
+        """Read the object of arguments in an envelope: the position after it."""
+        if not self._python and begins_python(self._text, pos):
+            self._begin_python(written)
+        self._follow(self._row(f"start_map {path}"), "")
+        if self._python:
+            arguments, end = python_object(self._text, pos)
+        else:
+            end = end_of_object(self._text, pos)
+            arguments = self._text[pos:end]
+        self._set_arguments(arguments)
+        self._follow(self._row(f"end_map {path}"), "")
         return end
 
-    def _value(self, state: StateProgram, key: str, declared: Parameters | None, pos: int) -> tuple[str | None, int]:
-        """The JSON of a tagged value, and where it ends; None where it is not plain."""
-        program, typed = self.whole_outputs.program, state.typed
-        alone = "value_end" in state.row
-        kind = value_kind(typed, alone)
-        if state.echo or program.unproven_types or kind == "elements" or self.text.startswith(state.before, pos):
-            return None, pos
-        types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), bool(self.tools))
-        if alone:
-            return self._value_alone(state, value_island(kind, typed, types, program.notation, key), pos)
-        begin, end, symbol = next_symbol(state, state.find, self.text, pos)
-        if symbol is None or not self._closes(state, symbol, end):
-            return None, pos
-        written = plain_value(kind, typed, types, self.text[pos:begin])
-        if written is None:
-            written = self._marked_value(kind, typed, types, key, pos, begin)
-        return written, begin
-
-    def _value_alone(self, state: StateProgram, value: Value, pos: int) -> tuple[str | None, int]:
-        """The same for a value that ends by itself."""
-        end, read = read_whole(value, self.text, pos)
-        odd = any(getattr(value, name, ()) for name in ("odd", "repeated", "repairs"))
-        plain = value.done and not value.broken and not odd
-        plain = plain and not any(marker in self.text[pos:end] for marker in state.literals)
-        return (read if plain else None), end
-
-    def _marked_value(self, kind: str, typed: str, types: Types, key: str, pos: int, end: int) -> str | None:
-        """The same for a value up to a marker, which is at `end`."""
-        value = cast(MarkedValue, value_island(kind, typed, types, self.whole_outputs.program.notation, key))
-        written = ""
-        if end > pos:
-            if value.read(self.text[pos:end], 0, False) < end - pos or value.broken or value.in_string:
-                return None
-            written = value.out
-        written += value.finish()
-        return None if value.broken or value.repairs or value.odd else written
-
-    def _closes(self, state: StateProgram, symbol: Symbol, end: int) -> bool:
-        """Whether a marker that ends at `end` closes the value in which it stands, by what follows it."""
-        look = state.looks.get(symbol.trigger)
-        again = state.again.match(self.text, end) if state.again is not None else None
-        if again is not None and again.end() > end:
-            return False
-        if look is None:
-            return symbol.kind == TERMINAL
-        move, found = state.row.get(symbol.trigger), look.match(self.text, end)
-        if found is None or move is None or move.dest.meaning == "argument_key":
-            return False
-        names = self.tools.names
-        return not names or names.issuperset([name for name in found.groups() if name is not None])
+    def _begin_python(self, written: int) -> None:
+        """From here on, an envelope is in Python's spelling. Events account for what comes before `written`."""
+        if not self._program.python_json or self._program.strict:
+            raise Unusual
+        self._python = True
+        call = None if self.name is None and self.arguments is None else len(self.calls)
+        kind = "repaired_json"
+        self.anomalies.append(Anomaly(kind, written - self._first, "'", call, KINDS[kind]))
 
 
-def _end_of_object(text: str, start: int) -> int:
-    """Where the JSON object ends that begins at `start`; -1 where none does that is read as it stands."""
-    if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > MOST_WHOLE_BRACKETS:
-        return -1
-    try:
-        _, end = _members(text, start)
-    except (ValueError, StopIteration, RecursionError):
-        return -1
-    deep = (
-        end - start > MOST_WHOLE_BRACKETS
-        and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
-    )
-    if text[start] != "{" or deep or text.startswith(GOES_ON, end):
-        return -1
-    return end
+_ACTIONS: dict[str, Callable[[_Reading, str], None]] = {
+    "name": _Reading._set_name,
+    "start_call": _Reading._begin_call,
+    "end_call": _Reading._end_call,
+    "call_id": _Reading._set_id,
+    "call_id_part": _Reading._add_to_id,
+    "late_call_id": _Reading._set_late_id,
+    "no_arguments": _Reading._set_no_arguments,
+    "open_arguments": _Reading._open_arguments,
+    "argument_key": _Reading._begin_argument,
+    "close_arguments": _Reading._close_arguments,
+}
