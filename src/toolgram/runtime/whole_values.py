@@ -18,6 +18,7 @@ from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
 from toolgram.runtime.argument_readers import GOES_ON
 from toolgram.runtime.python_readers import goes_on
 from toolgram.runtime.stream import next_symbol
+from toolgram.runtime.whole_places import Unusual
 from toolgram.tools.reading import Tools
 
 if TYPE_CHECKING:
@@ -36,10 +37,6 @@ _python_token = re.compile(
     r"""|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+)(?![0-9a-zA-Z_.]))"""
 )
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
-
-
-class Unusual(Exception):
-    """What a parser has to read."""
 
 
 def _refuse_constant(word: str) -> Any:
