@@ -1,15 +1,15 @@
 """What real models write: recorded outputs, whole and in streams, and calls in other spellings than the examples'.
 
 `make bench-real` measures and prints; with `ARGS=--write` it writes `benchmarks/REAL.md`.  The outputs are those of
-`../shared/data/real-outputs`, and made ones: the same calls with their keys in another order, with other blanks or
-quotes, with nested values, with others beside them, or with text around them.
+`../shared/data/real-outputs`, and made ones: the same call with its keys in another order, with other blanks or quotes,
+with nested values, with others beside it, or with text around it.
 
 *By hand* is the least that an application would write itself: an expression that finds the call, then `json.loads`, or
-`ast.literal_eval` if that fails.  It reads no deltas, says nothing about where text was, and has no anomalies.  *The
-same* is the share of outputs in which it finds the calls that toolgram finds.  *Plain* is the share of outputs that need
-no parser; of those in which nothing is repaired in brackets.  Both readings take turns, and a figure is the median of
-rounds.  Streams are measured as ratios to the floor (one event in a list), in deltas of 4 characters and in the tokens
-of a real vocabulary (tekken).
+`ast.literal_eval` if that fails, and `json.dumps`.  It reads no deltas, says nothing about where text was, and has no
+anomalies.  *The same* is the share of outputs in which it finds the calls that toolgram finds.  *Plain* is the share of
+outputs that need no parser; in brackets, of those in which nothing is repaired.  Both readings take turns, and a figure
+is the median of rounds.  Streams are measured as ratios to the floor (one event in a list), in deltas of 4 characters
+and in the tokens of a real vocabulary (tekken).
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ ROUNDS = 7
 STREAMED = 100  # outputs of a set
 STREAMS, RATE = 256, 50  # of a server, and their tokens per second
 
-Calls: TypeAlias = list[tuple[str, object]]
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>|<function_call>\s*(\{.*?\})\s*(?=<function_call>|\Z)", re.DOTALL)
+Calls: TypeAlias = list[tuple[str, str]]  # a name, and arguments as JSON
+_TAGGED = re.compile(
+    r"<tool_call>\s*(.*?)\s*</tool_call>|<function_call>\s*(\{.*?\})\s*(?=<function_call>|\Z)", re.DOTALL
+)
 _LISTED = re.compile(r"\[.*\]", re.DOTALL)
 VALUES = '{"city": "Paris", "unit": "celsius", "days": 3}'
 NESTED = '{"place": {"city": "Paris", "at": [48.85, 2.35]}, "days": [1, 2, 3], "exact": true}'
@@ -49,7 +51,7 @@ SPELLINGS = {
     "other blanks": f'{{ "name" : "get_weather",\n  "arguments" : {VALUES.replace(", ", ",").replace(": ", ":")} }}',
     "nested values": f'{{"name": "get_weather", "arguments": {NESTED}}}',
     "Python's quotes": str({"name": "get_weather", "arguments": json.loads(NESTED)}),
-    "Python's values": '{"arguments": %s, "name": "get_weather"}' % json.loads(NESTED),
+    "Python's values": f'{{"arguments": {json.loads(NESTED)}, "name": "get_weather"}}',
 }
 
 
@@ -61,7 +63,7 @@ def in_json(text: str) -> Calls:
             call = json.loads(tagged or behind)
         except ValueError:
             call = ast.literal_eval(tagged or behind)
-        found.append((call["name"], call["arguments"]))
+        found.append((call["name"], json.dumps(call["arguments"])))
     return found
 
 
@@ -70,14 +72,15 @@ def in_python(text: str) -> Calls:
     listed = _LISTED.search(text)
     calls = ast.parse(listed[0].strip(), mode="eval").body.elts if listed else []  # type: ignore[attr-defined]
     return [
-        (ast.unparse(call.func), {each.arg: ast.literal_eval(each.value) for each in call.keywords}) for call in calls
+        (ast.unparse(call.func), json.dumps({each.arg: ast.literal_eval(each.value) for each in call.keywords}))
+        for call in calls
     ]
 
 
 def after_name(text: str) -> Calls:
     """Return the call that is a line with a name, and an object."""
     name, _, rest = text.partition("\n")
-    return [(name, json.loads(rest))] if rest.startswith("{") else []
+    return [(name, json.dumps(json.loads(rest)))] if rest.startswith("{") else []
 
 
 BY_HAND = {"hermes": in_json, "granite_20b_fc": in_json, "glm4": after_name, "llama4_pythonic": in_python}
@@ -89,7 +92,7 @@ def by_hand(name: str) -> Callable[[str], Calls]:
 
     def reading(text: str) -> Calls:
         try:
-            return [(name, json.loads(json.dumps(arguments))) for name, arguments in read(text)]
+            return read(text)
         except (ValueError, SyntaxError, KeyError, TypeError, AttributeError):
             return []
 
@@ -120,22 +123,38 @@ def seconds(work: Callable[[str], object], texts: Sequence[str]) -> float:
     return (time.thread_time() - begin) / len(texts)
 
 
+def is_plain(fmt: toolgram.Format, text: str) -> bool:
+    """Return whether an output is read without a parser."""
+    return whole_message(fmt.program, text, None, lambda: "id", None) is not None
+
+
+def costs(name: str, texts: list[str], rounds: int = ROUNDS) -> tuple[float, float]:
+    """Return the seconds of one output, and how many times by hand that is: medians of rounds, in turns."""
+    parse, hand = toolgram.get_format(name).parse, by_hand(name)
+    many = texts * max(1, 500 // len(texts))
+    pairs = [(seconds(parse, many), seconds(hand, many)) for _ in range(rounds)]
+    return statistics.median(ours for ours, _ in pairs), statistics.median(ours / least for ours, least in pairs)
+
+
+def decoded(calls: Calls) -> list[tuple[str, object]]:
+    """Return calls with their arguments as values."""
+    return [(name, json.loads(arguments)) for name, arguments in calls]
+
+
 def whole_row(label: str, name: str, texts: list[str]) -> str:
     """Return a line of the table of whole outputs."""
     fmt, hand = toolgram.get_format(name), by_hand(name)
     messages = [fmt.parse(text) for text in texts]
-    plain = [whole_message(fmt.program, text, None, lambda: "id", None) is not None for text in texts]
-    untouched = [is_plain for is_plain, message in zip(plain, messages, strict=True) if not message.anomalies]
-    calls = [[(call.name, json.loads(call.arguments)) for call in message.tool_calls if call.status == "complete"]
-             for message in messages]  # fmt: skip
-    same = statistics.fmean(hand(text) == found for text, found in zip(texts, calls, strict=True))
-    many = texts * max(1, 500 // len(texts))
-    ours, theirs = zip(*[(seconds(fmt.parse, many), seconds(hand, many)) for _ in range(ROUNDS)], strict=True)
-    each = statistics.median(ours)
-    ratio = statistics.median(own / other for own, other in zip(ours, theirs, strict=True))
-    shares = f"{statistics.fmean(plain):.1%} ({statistics.fmean(untouched):.1%})" if untouched else f"{statistics.fmean(plain):.1%}"
+    read = [[(call.name, call.arguments) for call in message.tool_calls] for message in messages]
+    same = statistics.fmean(decoded(hand(text)) == decoded(calls) for text, calls in zip(texts, read, strict=True))
+    shares = f"{statistics.fmean(is_plain(fmt, text) for text in texts):.1%}"
+    untouched = [text for text, message in zip(texts, messages, strict=True) if not message.anomalies]
+    if untouched:
+        shares += f" ({statistics.fmean(is_plain(fmt, text) for text in untouched):.1%})"
+    each, ratio = costs(name, texts)
     size = statistics.fmean(map(len, texts))
-    return f"| {label} | {len(texts)} | {size:.0f} | {shares} | {each * 1e6:.1f} | {1 / each:,.0f} | {ratio:.1f} | {same:.1%} |"
+    figures = f"{each * 1e6:.1f} | {each / size * 1e6:.2f} | {1 / each:,.0f} | {ratio:.1f}"
+    return f"| {label} | {len(texts)} | {size:.0f} | {shares} | {figures} | {same:.1%} |"
 
 
 def tokens(name: str, text: str) -> list[str]:
@@ -158,28 +177,37 @@ def per_delta(deltas: list[list[str]], stream: Callable[[], Callable[[str], obje
 
 def stream_row(label: str, name: str, texts: list[str]) -> str:
     """Return a line of the table of streams."""
-    fmt, cells = toolgram.get_format(name), []
-    texts = texts[:STREAMED] * max(1, STREAMED // 4 // len(texts))
+    fmt, cells, each = toolgram.get_format(name), [], 0.0
+    texts = texts[:STREAMED]
     for deltas in ([cut(text, 4, ()) for text in texts], [tokens(name, text) for text in texts]):
-        rounds = [(per_delta(deltas, lambda: fmt.parser().feed), per_delta(deltas, lambda: Floor().feed)) for _ in range(ROUNDS)]
-        each = statistics.median(ours for ours, _ in rounds)
-        ratio = statistics.median(ours / floor for ours, floor in rounds)
-        cells.append((each, ratio))
-    (four, least), (token, ratio) = cells
-    share = token * STREAMS * RATE
-    return f"| {label} | {four * 1e6:.2f} | {least:.1f} | {token * 1e6:.2f} | {ratio:.1f} | {token * 1e6:.2f} | {share:.1%} |"
+        pairs = [
+            (per_delta(deltas, lambda: fmt.parser().feed), per_delta(deltas, lambda: Floor().feed))
+            for _ in range(ROUNDS)
+        ]
+        each = statistics.median(ours for ours, _ in pairs)
+        cells.append(f"{each * 1e6:.1f} | {statistics.median(ours / floor for ours, floor in pairs):.0f}")
+    return f"| {label} | {' | '.join(cells)} | {each * 1e6:.1f} | {each * STREAMS * RATE:.1%} |"
+
+
+WHOLE = "| outputs | number | characters | plain | us each | us per character | rows/s | times by hand | the same |"
+STREAM = (
+    "| outputs | us per 4 characters | times the floor | us per token | times the floor | ms per 1,000 tokens "
+    f"| of one core, {STREAMS} streams of {RATE} tokens/s |"
+)
+
+
+def table(head: str) -> list[str]:
+    """Return the head of a table."""
+    return [head, "|---" + "|---:" * (head.count("|") - 2) + "|"]
 
 
 def page() -> str:
     """Return the page of results."""
     found = sets()
-    lines = ["# Real outputs", "", *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(), "", "## Whole outputs", ""]
-    lines += ["| outputs | number | characters | plain | us each | rows/s | times by hand | the same |",
-              "|---|---:|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    lines = ["# Real outputs", "", *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
+    lines += ["", "## Whole outputs", "", *table(WHOLE)]
     lines += [whole_row(label, *each) for label, each in found.items()]
-    lines += ["", "## Streams", ""]
-    lines += [f"| outputs | us per 4 characters | times the floor | us per token | times the floor | ms per 1,000 tokens "
-              f"| of one core, {STREAMS} streams of {RATE} tokens/s |", "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    lines += ["", "## Streams", "", *table(STREAM)]
     lines += [stream_row(label, *each) for label, each in found.items() if label.startswith("real")]
     return "\n".join(lines) + "\n"
 

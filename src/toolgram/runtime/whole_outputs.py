@@ -27,6 +27,7 @@ from toolgram.runtime.whole_values import (
     end_of_object,
     envelope_key,
     envelope_string,
+    loose_object,
     python_arguments,
     python_object,
     skip_blanks,
@@ -77,7 +78,7 @@ class _Reading:
     _members: dict[str, str] | None = None  # or one by one
     _key = ""  # of the argument that is read
     _parameters: Parameters | None = None  # what is declared for the call
-    _python = False  # whether the envelope is in Python's spelling
+    _python = _repairs = False  # whether the envelope is in Python's spelling, and may be repaired
 
     def __init__(self, program: Program, text: str, tools: Tools, place: Place, marked: bool) -> None:
         self._program, self._tools = program, tools
@@ -338,6 +339,7 @@ class _Reading:
     def _read_envelope(self, pos: int) -> None:
         """Read the JSON around a call, or around several."""
         text, self._python = self._text, False
+        self._repairs = not (self._program.strict or self._place.state.bare)
         if text[pos] == "{":
             self._read_item(pos, pos)
             if "end_array" in self._place.state.row:
@@ -411,22 +413,40 @@ class _Reading:
         if self._quoted and not self._python and begins_python(self._text, pos):
             self._begin_python(written)
         self._take_step(member.opening)
-        if self._python:
-            arguments, self._pos = python_object(self._text, pos)
-        else:
-            self._pos = end_of_object(self._text, pos)
-            arguments = self._text[pos : self._pos]
-        self._set_arguments(arguments)
+        self._set_arguments(self._object(pos))
         self._take_step(member.closing)
 
-    def _begin_python(self, written: int) -> None:
+    def _object(self, pos: int) -> str:
+        """Return the JSON of the arguments whose brace is at `pos`."""
+        text = self._text
+        if self._python:
+            arguments, self._pos = python_object(text, pos)
+            return arguments
+        try:
+            self._pos = end_of_object(text, pos)
+            return text[pos : self._pos]
+        except Unusual:
+            if not self._repairs:
+                raise
+        arguments, self._pos, notes = loose_object(text, pos)
+        for begin, said in notes:
+            if said == "'":
+                self._begin_python(begin, True)
+            else:
+                self._note(begin, said, len(self._calls))
+        return arguments
+
+    def _begin_python(self, written: int, in_call: bool = False) -> None:
         """From here on, an envelope is in Python's spelling. Events account for what comes before `written`."""
         if not self._program.python_json or self._program.strict:
             raise Unusual
         self._python = True
-        call = None if self._name is None and self._arguments is None else len(self._calls)
+        begun = in_call or self._name is not None or self._arguments is not None
+        self._note(written, "'", len(self._calls) if begun else None)
+
+    def _note(self, start: int, text: str, call: int | None) -> None:
         kind = "repaired_json"
-        self._anomalies.append(Anomaly(kind, written - self._first, "'", call, KINDS[kind]))
+        self._anomalies.append(Anomaly(kind, start - self._first, text, call, KINDS[kind]))
 
 
 _ACTIONS: dict[str, Action] = {

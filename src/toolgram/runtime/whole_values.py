@@ -36,6 +36,7 @@ _python_token = re.compile(
     r"""[ \t\r\n]*+(?:'([^'"\\\x00-\x1f]*+)'|(True|False|None)\b|([,:])|([\[{])|([\]}])|("[^"\\\x00-\x1f]*+")"""
     r"""|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+)(?![0-9a-zA-Z_.]))"""
 )
+_python_key = re.compile(r"[ \t\r\n]*+'[^']*+'[ \t\r\n]*+:").match
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -115,34 +116,63 @@ def begins_python(text: str, pos: int) -> bool:
 
 def python_object(text: str, pos: int) -> tuple[str, int]:
     """Return the JSON of a dict in Python's spelling, and where it ends."""
+    return _checked(*_from_python(text, pos, 0))
+
+
+def loose_object(text: str, pos: int) -> tuple[str, int, list[tuple[int, str]]]:
+    """Return the JSON of an object with Python's words, or in Python's spelling from a quote on, where it ends, and the
+    places and texts of what is not JSON."""
     parts: list[str] = []
+    notes: list[tuple[int, str]] = []
     depth = 0
     for token in _python_token.finditer(text, pos):
+        kind = token.lastindex or 0
+        if token.start() != pos or (kind == _STRING and (notes or _python_key(text, pos))):
+            raise Unusual
+        begin = token.start(kind)
+        if kind == _STRING:
+            written, end = _from_python(text, begin - 1, depth)
+            written, end = _checked("".join([*parts, text[pos : begin - 1], written]), end)
+            return written, end, [(begin - 1, "'")]
+        if kind == _WORD:
+            notes.append((begin, token[_WORD]))
+            parts += text[pos:begin], _JSON_WORDS[token[_WORD]]
+        else:
+            parts.append(text[pos : token.end()])
+        depth += (kind == _OPENING) - (kind == _CLOSING)
+        pos = token.end()
+        if not depth:
+            break
+    return *_checked("".join(parts), pos), notes
+
+
+def _from_python(text: str, pos: int, depth: int) -> tuple[str, int]:
+    """Return what is written for Python's spelling from `pos` on, inside so many brackets, up to the end of all."""
+    parts: list[str] = []
+    for token in _python_token.finditer(text, pos):
+        kind = token.lastindex or 0
+        said = token[kind]
         if token.start() != pos:
             raise Unusual
-        kind, pos = token.lastindex, token.end()
         if kind == _STRING:
-            parts.append(f'"{token[_STRING]}"')
+            said = f'"{said}"'
         elif kind == _WORD:
-            parts.append(_JSON_WORDS[token[_WORD]])
+            said = _JSON_WORDS[said]
         elif kind == _SEPARATOR:
-            parts.append(token[_SEPARATOR] + " ")
-        elif kind == _OPENING:
-            parts.append(token[_OPENING])
-            depth += 1
-        elif kind == _CLOSING:
-            parts.append(token[_CLOSING])
-            depth -= 1
-            if not depth:
-                break
-        else:
-            parts.append(token[kind or 0])
-    else:
-        raise Unusual
-    written = "".join(parts)
+            said += " "
+        depth += (kind == _OPENING) - (kind == _CLOSING)
+        parts.append(said)
+        pos = token.end()
+        if not depth:
+            break
+    return "".join(parts), pos
+
+
+def _checked(written: str, end: int) -> tuple[str, int]:
+    """Return what was written of an object. Raises Unusual if it is none, or not whole."""
     if end_of_object(written, 0) != len(written):
         raise Unusual
-    return written, pos
+    return written, end
 
 
 def tagged_value(
