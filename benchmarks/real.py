@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 import toolgram
 from benchmarks.measure import Floor
+from benchmarks.rows import KINDS, bulk
 from benchmarks.vocabularies import vocabulary
 from benchmarks.workloads import cut
 from toolgram.runtime.whole_outputs import whole_message
@@ -209,6 +210,10 @@ def page() -> str:
     lines += [whole_row(label, *each) for label, each in found.items()]
     lines += ["", "## Streams", "", *table(STREAM)]
     lines += [stream_row(label, *each) for label, each in found.items() if label.startswith("real")]
+    lines += ["", "## Bulk, one worker", "", *table("| rows | rows/s | MB/s | target |")]
+    for kind, target in KINDS.items():
+        per_second, megabytes = bulk(kind)
+        lines.append(f"| {kind} | {per_second:,.0f} | {megabytes:.1f} | {target} |")
     return "\n".join(lines) + "\n"
 
 
