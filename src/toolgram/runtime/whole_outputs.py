@@ -17,10 +17,8 @@ from toolgram.anomalies import KINDS, Anomaly
 from toolgram.call_ids import CallIds
 from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESIDE, MOST_TAIL
 from toolgram.message import Message, Part, ToolCall
-from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol
+from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
-from toolgram.runtime.parser import Parser
-from toolgram.runtime.stream import next_symbol
 from toolgram.runtime.whole_places import Action, Member, Place, Step, Unusual, first_place
 from toolgram.runtime.whole_values import (
     begins_python,
@@ -57,6 +55,10 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
 def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
     """Return the place in which an output begins, and whether a marker is before it; nothing if the prompt leaves more
     than that."""
+    if not program.generation_prompt and not program.line_calls:
+        return first_place(program, program.initial, _ACTIONS), False
+    from toolgram.runtime.parser import Parser
+
     stream = Parser(program)._stream
     source, events, calls = stream.source, stream.events, stream.calls
     if events.held is not None or stream.island is not None or calls.index is not None:

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
 from toolgram.limits import LONGEST_WORD, MOST_WHOLE_BRACKETS
-from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
-from toolgram.runtime.argument_readers import GOES_ON
-from toolgram.runtime.python_readers import goes_on
-from toolgram.runtime.stream import next_symbol
+from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol, next_symbol
+from toolgram.runtime.following import GOES_ON, end_of_python_blanks, expression_goes_on
 from toolgram.runtime.whole_places import Unusual
 from toolgram.tools.reading import Tools
 
@@ -100,7 +98,8 @@ def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
     scanner.listed = listed
     end = scanner.read(text, pos, False)
     written: str = scanner.out
-    if not scanner.done or scanner.broken or not (scanner.started or scanner.empty) or goes_on(text, end, listed):
+    at = end_of_python_blanks(text, end, listed)
+    if not scanner.done or scanner.broken or not (scanner.started or scanner.empty) or expression_goes_on(text, at):
         raise Unusual
     if scanner.empty:
         return "{}", end
