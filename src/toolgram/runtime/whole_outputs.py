@@ -161,9 +161,10 @@ class _Reading:
             self._take(state, symbol, at, end)
             return
         self._pos = end
-        self._place, actions = self._place.step(symbol.trigger)
+        place, actions = self._place.step(symbol.trigger)
         for perform in actions:
             perform(self, text[at:end])
+        self._place = place
 
     def _after_blanks(self, state: StateProgram, begin: int) -> int:
         """Return where blanks before a symbol end."""
