@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import toolgram
+from tests.derive.turns import TEMPLATES
 from toolgram.runtime.whole_outputs import whole_message
 
 # A format of each way in which calls are written.
@@ -21,6 +22,7 @@ SHAPES = [
     "glm45",
     "gemma4",
 ]
+PYTHON_AFTER_THOUGHT = TEMPLATES / "python_after_thought.jinja"
 HERMES_CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 
 
@@ -126,3 +128,10 @@ def test_tools_that_are_not_declared_are_left_to_a_parser() -> None:
     assert [each.kind for each in fmt.parse(HERMES_CALL, [{"name": "g", "parameters": {}}]).anomalies] == [
         "unknown_tool"
     ]
+
+
+def test_a_format_whose_calls_begin_lines_may_begin_in_any_state() -> None:
+    """A parser of such a format begins with a line end, also where no text stays."""
+    fmt = toolgram.derive_format(PYTHON_AFTER_THOUGHT.read_text(encoding="utf-8"), eos_token="</s>")
+    text = "Good morning!\nIs 3 < 4?"
+    assert fmt.parse(text).content == text

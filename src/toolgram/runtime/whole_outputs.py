@@ -108,8 +108,8 @@ class _Reading:
     def read(self) -> None:
         """Read all of the text. Raises Unusual if a parser has to."""
         size, state = len(self._text), self._place.state
-        if self._first and next_symbol(state, state.find, self._text, 0)[0] == 0:
-            raise Unusual  # the line end may be part of a marker
+        if self._first and self._begins_marker(state):
+            raise Unusual
         while self._pos < size:
             state = self._place.state
             if state.meaning == "value":
@@ -123,6 +123,12 @@ class _Reading:
             raise Unusual
         if END in state.row:
             self._follow(END)
+
+    def _begins_marker(self, state: StateProgram) -> bool:
+        """Whether the line end with which a parser begins may be part of a marker."""
+        if state.loops:
+            return next_symbol(state, state.find, self._text, 0)[0] == 0
+        return self._text.startswith(tuple(state.literals))
 
     def _read_text(self, state: StateProgram) -> None:
         """Read text up to the next symbol, and that."""
