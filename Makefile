@@ -18,7 +18,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -204,6 +204,9 @@ vllm-cost-table: $(VLLM_ENV)/.installed ## what a request costs in vLLM's servin
 
 bench-logs: $(RAY)/.ready ## measure whole logs with one process, two and Ray, and write docs/bulk.md; ARGS='--megabytes 100' [.venv-ray 900 MB, 2 min | 6 min]
 	$(RAY)/bin/python -m benchmarks.logs --write $(ARGS)
+
+bench-real: $(READY) ## measure real outputs, whole and in streams, beside reading by hand; ARGS=--write writes benchmarks/REAL.md [.venv 230 MB, 2 min | 1 min]
+	$(BIN)/python -m benchmarks.real $(ARGS)
 
 bench-check: $(READY) ## fail if anything is slower than benchmarks/baseline.json [.venv 230 MB, 2 min | 15 s]
 	$(BIN)/python -m benchmarks.check

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.report import machine
-from benchmarks.short import rows
+from benchmarks.rows import rows
 
 PAGE = Path(__file__).parents[1] / "docs" / "bulk.md"
 BEGIN, END = "<!-- begin: python -m benchmarks.logs -->\n", "<!-- end -->\n"

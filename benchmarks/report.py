@@ -81,7 +81,7 @@ def field(results: Results, cell: Cell) -> str:
 
 MISSED = """What the time goes into where a target is missed, and the next step for each:
 [0014](../docs/decisions/0014-speed-targets-missed.md). `python -m benchmarks.where` prints the profile, delta by delta.
-Short outputs read whole are in [SHORT.md](SHORT.md), whole logs and a Ray cluster in [docs/bulk.md](../docs/bulk.md),
+Real outputs are in [REAL.md](REAL.md), whole logs and a Ray cluster in [docs/bulk.md](../docs/bulk.md),
 the plug-in inside vLLM in [its tables](../docs/reference/vllm-tables.md)."""
 
 

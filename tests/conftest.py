@@ -9,12 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.properties import selection
-from toolgram import formats
 
 ROOT = Path(__file__).resolve().parent.parent
-
-# Whole outputs are tested without a parser, from the second of a format on.
-formats.FIRST_OUTPUTS = 1
 
 # No deadline: a slow moment of the machine is not a fault of the parser.
 settings.register_profile("ci", max_examples=100, deadline=None)

@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 import toolgram
-from toolgram import formats
-from toolgram.call_ids import random_call_ids
-from toolgram.runtime import whole_outputs
+from tests.derive.turns import TEMPLATES
 from toolgram.runtime.whole_outputs import whole_message
-from toolgram.runtime.whole_recording import examples
 
-IDS = random_call_ids()
 # A format of each way in which calls are written.
 SHAPES = [
     "hermes",
@@ -26,24 +22,17 @@ SHAPES = [
     "glm45",
     "gemma4",
 ]
+PYTHON_AFTER_THOUGHT = TEMPLATES / "python_after_thought.jinja"
 HERMES_CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 
 
-def warm(name: str) -> toolgram.Format:
-    """A format whose examples were read, so that its pieces are recorded."""
-    fmt = toolgram.get_format(name)
-    for text in examples(fmt.program):
-        fmt.parse(text)
-    return fmt
-
-
 def whole(fmt: toolgram.Format, text: str, tools: Any = None) -> toolgram.Message | None:
-    return whole_message(fmt.program, text, tools, IDS, None)
+    return whole_message(fmt.program, text, tools, lambda: "id", None)
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_examples_of_every_shape_need_no_parser(name: str) -> None:
-    fmt = warm(name)
+    fmt = toolgram.get_format(name)
     found = whole(fmt, fmt.example)
     assert found is not None
     assert [call.name for call in found.tool_calls] == [call.name for call in fmt.parse(fmt.example).tool_calls]
@@ -53,7 +42,7 @@ def test_examples_of_every_shape_need_no_parser(name: str) -> None:
                                   "mistral_v3", "mistral_v11"])  # fmt: skip
 def test_names_and_blanks_may_be_others(name: str) -> None:
     """Every call of the example, in a name and a spelling of another model."""
-    fmt = warm(name)
+    fmt = toolgram.get_format(name)
     for call in fmt.parse(fmt.example).tool_calls:
         text = fmt.example.replace(call.name, "Another_name-2").replace('": ', '"  :\n').replace(', "', '  ,"')
         found = whole(fmt, text)
@@ -61,8 +50,7 @@ def test_names_and_blanks_may_be_others(name: str) -> None:
         assert "Another_name-2" in [each.name for each in found.tool_calls]
 
 
-def test_derived_formats_are_recorded() -> None:
-    """From the examples that derivation writes."""
+def test_derived_formats_need_no_parser() -> None:
     template = (
         "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content or '' }}"
         "{% for call in message.tool_calls or [] %}<tool_call>\n"
@@ -72,22 +60,42 @@ def test_derived_formats_are_recorded() -> None:
     fmt = toolgram.derive_format(template, name="derived")
     found = whole(fmt, HERMES_CALL)
     assert found is not None
-    assert found == fmt.parse(HERMES_CALL, call_ids=lambda: found.tool_calls[0].id)
+    assert [(call.name, call.arguments) for call in found.tool_calls] == [("f", '{"a": 1}')]
 
 
-def test_a_few_outputs_record_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that reads one output, or derivation, does not pay for what only many outputs pay back."""
-    monkeypatch.setattr(formats, "FIRST_OUTPUTS", 3)
-    fmt = toolgram.Format(toolgram.get_format("hermes").spec)
-    for _ in range(3):
-        fmt.parse(fmt.example)
-    assert not fmt.program.whole
-    fmt.parse(fmt.example)
-    assert fmt.program.whole
+@pytest.mark.parametrize(
+    "text",
+    [
+        HERMES_CALL.replace('"name": "f", "arguments": {"a": 1}', '"arguments": {"a": 1}, "name": "f"'),
+        HERMES_CALL.replace('"name": "f", "arguments"', '"id": "1", "type": "function", "name": "f", "parameters"'),
+        HERMES_CALL.replace('{"name"', '[{"name"').replace("}}", "}}, " + '{"arguments": {}, "name": "g"}]'),
+        HERMES_CALL.replace('"', "'"),
+        HERMES_CALL.replace('"f"', "'f'").replace('{"a": 1}', "{'a': [True, None, 'b']}"),
+        "Let me look.\n" + HERMES_CALL + "\n" + HERMES_CALL + "\n",
+        "It is `sunny`.",
+    ],
+)
+def test_other_spellings_need_no_parser(text: str) -> None:
+    """Another order of keys, other quotes, several calls, text before them."""
+    fmt = toolgram.get_format("hermes")
+    found = whole(fmt, text)
+    assert found is not None
+    parser = fmt.parser(call_ids=lambda: "id")
+    parser.feed(text)
+    parser.close()
+    assert found == parser.message
+
+
+def test_a_name_that_is_a_word_is_text() -> None:
+    """What may be a name is read as text at once if nothing after it makes it one."""
+    fmt = toolgram.get_format("glm4")
+    found = whole(fmt, "It is sunny.")
+    assert found is not None
+    assert found.content == "It is sunny."
 
 
 def test_names_keys_and_values_may_be_others() -> None:
-    fmt = warm("qwen3_coder")
+    fmt = toolgram.get_format("qwen3_coder")
     text = "<tool_call>\n<function=f_2>\n<parameter=a_b>\nO'Brien & co\n</parameter>\n</function>\n</tool_call>"
     found = whole(fmt, text)
     assert found is not None
@@ -110,11 +118,11 @@ def test_names_keys_and_values_may_be_others() -> None:
     ],
 )
 def test_what_is_not_plain_is_left_to_a_parser(text: str) -> None:
-    assert whole(warm("hermes"), text) is None
+    assert whole(toolgram.get_format("hermes"), text) is None
 
 
 def test_tools_that_are_not_declared_are_left_to_a_parser() -> None:
-    fmt = warm("hermes")
+    fmt = toolgram.get_format("hermes")
     assert whole(fmt, HERMES_CALL) is not None
     assert whole(fmt, HERMES_CALL, [{"name": "g", "parameters": {"type": "object"}}]) is None
     assert [each.kind for each in fmt.parse(HERMES_CALL, [{"name": "g", "parameters": {}}]).anomalies] == [
@@ -122,39 +130,8 @@ def test_tools_that_are_not_declared_are_left_to_a_parser() -> None:
     ]
 
 
-def test_a_signature_that_differs_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where readers and pieces disagree, the readers count."""
-    fmt = toolgram.Format(toolgram.get_format("hermes").spec)
-    fmt.parse(HERMES_CALL)
-    compared: list[str] = []
-    same = whole_outputs.WholeOutputs._compare
-
-    def differs(self: whole_outputs.WholeOutputs, text: str, *arguments: Any) -> bool:
-        compared.append(text)
-        same(self, text, *arguments)
-        return False
-
-    monkeypatch.setattr(whole_outputs.WholeOutputs, "_compare", differs)
-    for _ in range(3):
-        assert whole(fmt, HERMES_CALL) is None
-        assert fmt.parse(HERMES_CALL).tool_calls[0].arguments == '{"a": 1}'
-    assert compared == [HERMES_CALL]
-
-
-def test_no_more_signatures_are_compared_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An output of any other is read once, by a parser."""
-    monkeypatch.setattr(whole_outputs, "MOST_SIGNATURES", 1)
-    fmt = toolgram.Format(toolgram.get_format("hermes").spec)
-    fmt.parse(HERMES_CALL)
-    compared: list[str] = []
-    same = whole_outputs.WholeOutputs._compare
-
-    def noted(self: whole_outputs.WholeOutputs, text: str, *arguments: Any) -> bool:
-        compared.append(text)
-        return same(self, text, *arguments)
-
-    monkeypatch.setattr(whole_outputs.WholeOutputs, "_compare", noted)
-    assert whole(fmt, HERMES_CALL) is not None
-    assert whole(fmt, "Sure. " + HERMES_CALL) is None
-    assert whole(fmt, HERMES_CALL) is not None
-    assert compared == [HERMES_CALL]
+def test_a_format_whose_calls_begin_lines_may_begin_in_any_state() -> None:
+    """A parser of such a format begins with a line end, also where no text stays."""
+    fmt = toolgram.derive_format(PYTHON_AFTER_THOUGHT.read_text(encoding="utf-8"), eos_token="</s>")
+    text = "Good morning!\nIs 3 < 4?"
+    assert fmt.parse(text).content == text

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from toolgram.runtime.parser import Parser
     from toolgram.runtime.stream import Trace
 
-FIRST_OUTPUTS = 100  # whole outputs of a format that a parser reads, before recording pays
-
 
 def _home() -> str:
     """Where `grammars/` and `machines/` are: in the installed package, or at the top of a checkout."""
@@ -292,11 +290,9 @@ class Format:
         tools, program = fmt._chosen(tools, strict)
         ids = call_ids or self._call_ids
         if prefix is None or not (prefix or program.generation_prompt):
-            program.parsed += 1
-            if program.parsed > FIRST_OUTPUTS:
-                message = self._whole_message(program, text, tools, ids, finish_reason)
-                if message is not None:
-                    return message
+            message = self._whole_message(program, text, tools, ids, finish_reason)
+            if message is not None:
+                return message
         parser = self._parser_class(program, tools, prefix, ids)
         parser.feed(text)
         parser.close(finish_reason)

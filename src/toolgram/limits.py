@@ -76,23 +76,14 @@ MOST_FENCES = 32
 # Anomalies of a stream that keeps no message and that nobody takes: a stream without end must not grow.
 MOST_UNTAKEN_ANOMALIES = 256
 
-# --- whole outputs, read by recorded pieces -------------------------------------------------------------------------
+# --- plain whole outputs --------------------------------------------------------------------------------------------
 
 # Characters of an output. Of a longer one, making events is a small part of the time.
 LONGEST_WHOLE_OUTPUT = 65_536
 # Opening brackets of an output, so that nothing in it is nested beyond MAX_DEPTH.
 MOST_WHOLE_BRACKETS = 64
-# Pieces of a signature; outputs with more differ from each other, so that recording them is in vain.
-MOST_SIGNATURE_PIECES = 256
-# Signatures per format, for memory. After so many, the format's outputs do not repeat.
-MOST_SIGNATURES = 512
-# Examples of a format from which pieces are recorded: each is read some dozen times.
-MOST_PATH_EXAMPLES = 8
-# Blanks in a recorded piece, and beside a text: outputs that have more are rare, and the readers read them.
-MOST_RECORDED_BLANKS = 16
+# Blanks beside a text: outputs that have more are rare, and the readers read them.
 MOST_BLANKS_BESIDE = 4
-# Characters of a fixed text between two parts: longer than every marker sequence of a shipped format.
-LONGEST_FIXED_TEXT = 400
 
 # --- the two files of a format --------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ import pytest
 
 import toolgram
 from tests.streams import CUT_SIZES, SHARED, check_events, check_message, cut, merged, run
+from toolgram.runtime.parser import Parser
+from toolgram.runtime.whole_outputs import whole_message
 
 DATA = SHARED / "data" / "real-outputs" / "pythonic.jsonl"
 pytestmark = pytest.mark.skipif(
@@ -90,3 +92,33 @@ def _call_of(node: object) -> tuple[str, object]:
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(name)
     return name, json.loads(json.dumps(arguments))
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("hermes", "hermes"),
+        ("glm4", "glm4"),
+        ("granite_20b_fc", "granite_20b_fc"),
+        ("pythonic", "llama4_pythonic"),
+    ],
+)
+def test_plain_whole_outputs_are_read_as_a_parser_reads_them(file: str, name: str) -> None:
+    """With tools and without; nearly all real outputs that nothing is repaired in are plain."""
+    fmt = toolgram.get_format(name)
+    lines = DATA.with_name(f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["output"] for line in lines]
+    called = {call.name for text in texts for call in fmt.parse(text).tool_calls}
+    for tools in (None, [{"name": each, "parameters": {"type": "object"}} for each in sorted(called)]):
+        chosen, program = fmt._chosen(tools, False)
+        plain = untouched = 0
+        for text in texts:
+            parser = Parser(program, chosen, call_ids=lambda: "id")
+            parser.feed(text)
+            parser.close()
+            found = whole_message(program, text, chosen, lambda: "id", None)
+            assert found is None or found == parser.message, text
+            if not parser.message.anomalies:
+                untouched += 1
+                plain += found is not None
+        assert plain >= 0.93 * untouched

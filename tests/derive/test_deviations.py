@@ -10,9 +10,9 @@ import toolgram
 from tests.derive.test_deriving import NAMES
 from tests.derive.test_shapes import calls_of, derived, report_of
 from tests.deviations.test_missing_closing_markers import kinds, missed
+from tests.examples import examples
 from tests.streams import assert_same_however_split
 from toolgram.observing.probes import TOOLS as DECLARED
-from toolgram.runtime.whole_recording import examples
 
 REASONS = (None, "stop", "length")
 # Calls that a marker or a separator divides, and whose other outputs have none: one of the examples misses it.

@@ -8,10 +8,10 @@ import pytest
 
 import toolgram
 from tests.derive.turns import TEMPLATES
+from tests.examples import examples
 from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from toolgram.formats import format_names
-from toolgram.runtime.whole_recording import examples
 from toolgram.spec.files import spec_from_texts
 
 REASONS = (None, "stop", "length")

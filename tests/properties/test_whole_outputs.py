@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.examples import examples
 from tests.properties.selection import every_format
 from tests.strategies import outputs
-from toolgram.runtime.whole_recording import examples
 
 DECLARED: list[dict[str, Any]] = [
     {
@@ -34,6 +35,8 @@ DECLARED: list[dict[str, Any]] = [
     }
     for name in ("get_weather", "f")
 ]
+_CALL = re.compile(r'\{"name": "(\w+)", "(arguments|parameters)": (\{[^{}]*\})\}')
+_OBJECT = re.compile(r"\{[^{}]*\}")
 REASONS = (None, "stop", "tool_calls", "length", "content_filter")
 
 
@@ -48,13 +51,11 @@ def check(name: str, text: str, tools: Any, reason: str | None, *, strict: bool 
 
 
 def known_examples(name: str) -> list[str]:
-    """The examples of a format, read once, so that its pieces are recorded."""
-    fmt = toolgram.get_format(name)
-    found = examples(fmt.program)
-    for text in found:
-        fmt.parse(text)
-        fmt.parse(text, DECLARED)
-    return found
+    """The examples of a format, and the same with other orders of keys and in Python's spelling."""
+    found = examples(toolgram.get_format(name).program)
+    swapped = [_CALL.sub(r'{"\2": \3, "name": "\1"}', text) for text in found]
+    python = [_OBJECT.sub(lambda each: each[0].replace('"', "'"), text) for text in (*found, *swapped)]
+    return list(dict.fromkeys([*found, *swapped, *python, *(text.replace('"', "'") for text in found)]))
 
 
 TOOLS = st.sampled_from([None, DECLARED])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolgram.events import Content, Reasoning
 from toolgram.program.expressions import NOWHERE, Expression, FindMatch, Firsts
@@ -139,8 +139,7 @@ class Program:
     thought_ends: tuple[str, ...] = ()  # markers that close reasoning
     element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
     by_id: Any = None  # the tokens that a parser was last given, and the special tokens among them by id
-    parsed: int = 0  # how many whole outputs were parsed,
-    whole: Any = None  # and what then reads them without a parser (see `runtime.whole_outputs`)
+    begins: Any = None  # where a plain whole output begins (see `runtime.whole_outputs`)
 
     def holds_marker(self, name: str) -> bool:
         """Whether what should be a name or a key holds a marker."""
@@ -160,3 +159,13 @@ def search_later(state: StateProgram, field: str, search: Callable[[], FindMatch
         return find(text, *place)
 
     setattr(state, field, first_search)
+
+
+def next_symbol(
+    state: StateProgram, find: FindMatch, text: str, pos: int, *last: int
+) -> tuple[int, int, Symbol | None]:
+    """What a search of the state finds: where a symbol, or what may become one, begins and ends. The symbol only of a
+    whole one; the end of the text for nothing."""
+    match = cast("re.Match[str]", find(text, pos, *last))
+    group, end = match.lastindex or 0, match.end()
+    return match.start(group) if group else end, end, state.symbols[group - 2] if group > 1 else None

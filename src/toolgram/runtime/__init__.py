@@ -7,7 +7,7 @@
   `argument_readers`, `envelope_reader`, `value_readers`, `recovery_readers`,
 * `parser`: the public face, `feed` and `close`; `fast_path`: deltas inside text or arguments, which need no reader;
   `edges`: the prompt before an output, and its end,
-* `whole_outputs`: the message of a plain whole output without events, from what `whole_recording` has recorded,
+* `whole_outputs`: the message of a plain whole output without events, and `whole_values`: the values in it,
 * `surplus_closers`: closers after a call that close nothing; `late_calls`: calls after the end of their list,
 * `anomaly_log`: anomalies, with their places,
 * `snapshots`: a stream as JSON-able data, and back,

@@ -10,6 +10,7 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.runtime.blanks import end_of_json_blanks
+from toolgram.runtime.following import GOES_ON
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
 
 REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
-
-
-GOES_ON = ("\\", '"', "'")  # what no text begins with directly after arguments; in an envelope a key may follow
 
 
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:

@@ -8,12 +8,12 @@ place in it from which the rest was read.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, cast
 
 from toolgram.islands.held_text import take_pieces
 from toolgram.limits import MOST_BLANKS
 from toolgram.runtime.argument_readers import say_converted
+from toolgram.runtime.following import end_of_python_blanks, expression_goes_on, expression_may_go_on
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from toolgram.islands.python_repairs import RepairingPythonScanner
 
 EXPRESSION = "an expression where a literal belongs"
-_blanks = re.compile(r"[ \t\r\n\f]*+").match
-_blanks_of_line = re.compile(r"[ \t\f]*+").match
-# An operator, what makes an operand of a call, or a quote, which shows that a string before it has ended elsewhere.
-_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|or|in|is|not|for)\b""").match
-_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 
 
 def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -117,13 +112,12 @@ def end_python(stream: Stream) -> None:
 
 def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Whether an expression goes on after a call: 1, or 0, or WAIT if that is not known yet."""
-    listed = cast("PythonScanner", stream.island).listed
-    at = cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()
+    at = end_of_python_blanks(text, pos, cast("PythonScanner", stream.island).listed)
     if at == len(text):
         return 0 if final or at - pos > MOST_BLANKS else WAIT
-    if _may_go_on(text, at) and not final:
+    if expression_may_go_on(text, at) and not final:
         return WAIT
-    if _goes_on(text, at) is None:
+    if expression_goes_on(text, at) is None:
         return 0
     marker = stream.stands_at(stream.markers_in_values(), text, at, final)
     return WAIT if marker == WAIT else 1 - marker

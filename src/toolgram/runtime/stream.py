@@ -37,9 +37,7 @@ from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
 if TYPE_CHECKING:
-    import re
-
-    from toolgram.program.expressions import FindMatch
+    pass
 
 PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
 READ_AGAIN: Final = "read again"  # the trigger that a trace gives where calls turn out to be only mentioned
@@ -413,16 +411,6 @@ def reader_of(state: StateProgram) -> str:
     if state.meaning in _READ_ALONE:
         return state.meaning
     return "text" if state.loops else "token"
-
-
-def next_symbol(
-    state: StateProgram, find: FindMatch, text: str, pos: int, *last: int
-) -> tuple[int, int, Symbol | None]:
-    """What a search of the state finds: where a symbol, or what may become one, begins and ends. The symbol only of a
-    whole one; the end of the text for nothing."""
-    match = cast("re.Match[str]", find(text, pos, *last))
-    group, end = match.lastindex or 0, match.end()
-    return match.start(group) if group else end, end, state.symbols[group - 2] if group > 1 else None
 
 
 def symbol_why(symbol: Symbol) -> str:

@@ -10,13 +10,13 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
-from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol
+from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol, next_symbol
 from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
 from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import THOUGHTLESS, WAIT
-from toolgram.runtime.stream import Stream, next_symbol, symbol_why
+from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
 _ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"

@@ -12,11 +12,11 @@ from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
-from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol
+from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol, next_symbol
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.position import WAIT
-from toolgram.runtime.stream import Stream, next_symbol, symbol_why
+from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import END
 
 if TYPE_CHECKING:

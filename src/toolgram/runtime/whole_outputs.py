@@ -1,384 +1,472 @@
-"""The message of a whole output that is as plain as its format's examples, without the events that it is folded from.
+"""The message of a plain whole output, without the events that it is folded from.
 
 Strategy: a short call costs a parser more than the reading of it: it makes a dozen events, looks for anomalies in them
-and folds them.  Where the whole text is known, nobody asks for events.  Names, ids, keys and text are taken from the
-groups of a few expressions (`runtime.whole_recording`), and the values between them are read by the same islands as in
-a stream, or by the json module.
+and folds them.  If the whole text is known, nobody asks for events.  So the same rows of the same machine are followed
+here from symbol to symbol: the compiled expressions of a state find its markers, the json module and a few expressions
+read the values between them (`runtime.whole_values`), and the actions of the rows write the message.
 
-No rule is stated here that readers do not have.  What kind of output it is, the *signature*, says which pieces it had,
-where text stood, and what the finish reason was.  An output of a new signature is read by a parser as well, and a
-signature whose messages differ is not read here again.  Whatever is repaired, odd, undeclared, missing or repeated is
-left to the parser, by the answer None.
+Only what is plain is read.  Whatever a row repairs, whatever is odd, undeclared, missing, repeated or only mentioned is
+`Unusual`: a parser reads the output from its beginning.  `tests/properties/test_whole_outputs.py` compares both.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
+from toolgram.anomalies import KINDS, Anomaly
 from toolgram.call_ids import CallIds
-from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
-from toolgram.limits import (
-    LONGEST_WHOLE_OUTPUT,
-    MOST_BLANKS_BESIDE,
-    MOST_SIGNATURE_PIECES,
-    MOST_SIGNATURES,
-    MOST_TAIL,
-    MOST_WHOLE_BRACKETS,
-)
+from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESIDE, MOST_TAIL
 from toolgram.message import Message, Part, ToolCall
-from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol
-from toolgram.runtime.argument_readers import GOES_ON
-from toolgram.runtime.event_buffer import may_open
-from toolgram.runtime.parser import Parser
-from toolgram.runtime.stream import next_symbol
-from toolgram.runtime.whole_recording import JSON, PYTHON, TEXT, Piece, entry_key, is_clean, recorded_pieces, symbol_at
-from toolgram.tools.parameters import DeclaredParameters, Parameters, Types, declared_parameters, types_of_value
+from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
+from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
+from toolgram.runtime.whole_places import Action, Member, Place, Step, Unusual, first_place
+from toolgram.runtime.whole_values import (
+    begins_python,
+    end_of_object,
+    envelope_key,
+    envelope_string,
+    loose_object,
+    python_arguments,
+    python_object,
+    skip_blanks,
+    tagged_value,
+)
+from toolgram.spec.data import END, TEXT, UNCLOSED
 from toolgram.tools.reading import Tools, read_tools
 
-_LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
-_MADE_UP_ID = "id"
-
-Signature = tuple[object, ...]
-
-
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(word)  # NaN and the infinities are no JSON
-
-
-def _once(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The members of an object. Raises ValueError for a key that is there twice."""
-    if len(dict(members)) < len(members):
-        raise ValueError("a key twice")
-    return members
-
-
-_decoder: Any = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
-_members: Callable[[str, int], tuple[list[Any], int]] = _decoder.scan_once
-
-
-class _Call(NamedTuple):
-    """A call: its name, the id that the model wrote, its arguments, and the id that came after them."""
-
-    name: str
-    id: str
-    arguments: str
-    model_id: str | None
-
-
-class _Open:
-    """A call that is being read: all of its arguments, or those that come one by one."""
-
-    __slots__ = ("_parameters", "arguments", "id", "members", "name")
-
-    def __init__(self, name: str, made_id: str, parameters: DeclaredParameters | None) -> None:
-        self.name = name
-        self.id = made_id
-        self.arguments: str | None = None
-        self.members: dict[str, str] = {}
-        self._parameters = parameters
-
-    @property
-    def declared(self) -> Parameters | None:
-        """The parameters of the function; None where no tools are declared."""
-        return None if self._parameters is None else self._parameters.get(self.name)
-
-    def may_have(self, key: str) -> bool:
-        """Whether the function may have such an argument."""
-        declared = self.declared
-        return declared is None or declared.open or key in declared.types
-
-
-class WholeOutputs:
-    """Reads whole outputs of one program, whose parsers begin with the prompt that the format says."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.pieces = recorded_pieces(program)
-        stream = Parser(program)._stream
-        clean = is_clean(stream) and stream.island is None and stream.calls.index is None
-        self.start: StateProgram | None = stream.state if clean and not stream.source.prefix_characters else None
-        self._known: dict[Signature, bool] = {}
-
-    def message(self, text: str, tools: Tools, ids: CallIds, finish_reason: str | None) -> Message | None:
-        """The message that a parser makes of `text`; None where a parser has to read it."""
-        if self.start is None or len(text) > LONGEST_WHOLE_OUTPUT:
-            return None
-        reading = _Reading(self, text, tools, self.start)
-        if not reading.whole():
-            return None
-        signature = (finish_reason, *reading.signature)
-        known = self._known.get(signature)
-        if known is None and len(self._known) < MOST_SIGNATURES:
-            known = self._known[signature] = self._compare(text, tools, reading, finish_reason)
-        return reading.message(ids, finish_reason) if known else None
-
-    def _compare(self, text: str, tools: Tools, reading: _Reading, finish_reason: str | None) -> bool:
-        """Whether a parser reads the output in the same way."""
-        parser = Parser(self.program, tools, None, lambda: _MADE_UP_ID)
-        parser.feed(text)
-        parser.close(finish_reason)
-        return parser.message == reading.message(lambda: _MADE_UP_ID, finish_reason)
+if TYPE_CHECKING:
+    from toolgram.tools.parameters import Parameters
 
 
 def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_reason: str | None) -> Message | None:
-    """The message of a whole output that is plain; else None. The first call for a program records its examples."""
-    if program.whole is None:
-        program.whole = WholeOutputs(program)
-    whole: WholeOutputs = program.whole
-    return whole.message(text, read_tools(tools), ids, finish_reason)
+    """Return the message that a parser makes of a whole output; None if a parser has to read it."""
+    if program.begins is None:
+        program.begins = _begins(program)
+    if not program.begins or len(text) > LONGEST_WHOLE_OUTPUT:
+        return None
+    reading = _Reading(program, text, read_tools(tools), *program.begins)
+    try:
+        reading.read()
+    except Unusual:
+        return None
+    return reading.message(ids, finish_reason)
+
+
+def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
+    """Return the place in which an output begins, and whether a marker is before it; nothing if the prompt leaves more
+    than that."""
+    if not program.generation_prompt and not program.line_calls:
+        return first_place(program, program.initial, _ACTIONS), False
+    from toolgram.runtime.parser import Parser
+
+    stream = Parser(program)._stream
+    source, events, calls = stream.source, stream.events, stream.calls
+    if events.held is not None or stream.island is not None or calls.index is not None:
+        return ()
+    line = "\n" if program.line_calls else ""  # with which a parser begins
+    if source.take_all() or calls.id or stream.buffer != line * source.prefix_characters or any(calls.markers):
+        return ()
+    return first_place(program, stream.state, _ACTIONS), events.place == AFTER_MARKUP
 
 
 class _Reading:
-    """One output, being read. Its parts are what is found so far."""
+    """One output, being read, up to `pos`. The parts of its message, and what is known of the next call."""
 
-    __slots__ = (
-        "calls",
-        "content",
-        "pos",
-        "reasoning",
-        "signature",
-        "state",
-        "text",
-        "tools",
-        "whole_outputs",
-    )
+    _reasoning = _content = ""
+    _name: str | None = None  # of the call that is open, or that may begin,
+    _id = ""  # its id,
+    _late_id: str | None = None  # and the id that came after its arguments
+    _arguments: str | None = None  # all of them,
+    _members: dict[str, str] | None = None  # or one by one
+    _key = ""  # of the argument that is read
+    _parameters: Parameters | None = None  # what is declared for the call
+    _python = _repairs = False  # whether the envelope is in Python's spelling, and may be repaired
 
-    def __init__(self, whole_outputs: WholeOutputs, text: str, tools: Tools, state: StateProgram) -> None:
-        self.whole_outputs = whole_outputs
-        self.text = text
-        self.tools = tools
-        self.state = state
-        self.pos = 0
-        self.content = ""
-        self.reasoning = ""
-        self.calls: list[_Call] = []
-        self.signature: list[object] = []
+    def __init__(self, program: Program, text: str, tools: Tools, place: Place, marked: bool) -> None:
+        self._program, self._tools = program, tools
+        self._place = place
+        self._marked = marked  # whether a marker is before the output
+        self._first = self._pos = 1 if program.line_calls else 0  # an output begins a line
+        self._text = "\n" + text if self._first else text
+        self._quoted = "'" in text
+        self._calls: list[ToolCall] = []
+        self._anomalies: list[Anomaly] = []
 
     def message(self, ids: CallIds, finish_reason: str | None) -> Message:
-        """What was found, as a message."""
-        calls = [
-            ToolCall(call.id or ids(), call.name, call.arguments, "complete", call.model_id) for call in self.calls
-        ]
-        parts: list[Part] = [self.content, *calls] if self.content else [*calls]
+        """Return what was found."""
+        calls = self._calls
+        for call in calls:
+            call.id = call.id or ids()
+        parts: list[Part] = [self._content, *calls] if self._content else [*calls]
         if finish_reason is None:
             finish_reason = "tool_calls" if calls else "stop"
-        return Message(self.content or None, self.reasoning or None, calls, [], [], finish_reason, parts)
+        content, reasoning = self._content or None, self._reasoning or None
+        return Message(content, reasoning, calls, [], self._anomalies, finish_reason, parts)
 
-    def whole(self) -> bool:
-        """Whether all of the text is plain."""
-        size, entries = len(self.text), self.whole_outputs.pieces
-        while self.pos < size:
-            symbol = self._symbol()
-            if symbol is None:
-                return self.pos == size
-            pieces = entries.get(entry_key(self.state, symbol.trigger))
-            taken = self._calls(pieces) if pieces is not None else None
-            if taken is False or (taken is None and not self._marker(symbol)):
-                return False
-        return True
+    # --- symbols ------------------------------------------------------------------------------------------------------
 
-    def _marker(self, symbol: Symbol) -> bool:
-        """Take a marker that does nothing but lead on; whether it is one."""
-        move, literal = self.state.row.get(symbol.trigger), self.whole_outputs.program.literals.get(symbol.trigger)
-        if move is None or move.actions or literal is None or len(self.signature) > MOST_SIGNATURE_PIECES:
+    def read(self) -> None:
+        """Read all of the text. Raises Unusual if a parser has to."""
+        size, state = len(self._text), self._place.state
+        if self._first and self._begins_marker(state):
+            raise Unusual
+        while self._pos < size:
+            state = self._place.state
+            if state.meaning == "value":
+                self._read_value(state)
+            elif state.loops:
+                self._read_text(state)
+            else:
+                self._read_token(state)
+        state = self._place.state
+        if self._name or self._id or state.held or UNCLOSED in state.row or state.meaning == "reasoning":
+            raise Unusual
+        if END in state.row:
+            self._follow(END)
+
+    def _begins_marker(self, state: StateProgram) -> bool:
+        """Whether the line end with which a parser begins may be part of a marker."""
+        if state.loops:
+            return next_symbol(state, state.find, self._text, 0)[0] == 0
+        return self._text.startswith(tuple(state.literals))
+
+    def _read_text(self, state: StateProgram) -> None:
+        """Read text up to the next symbol, and that."""
+        text, begin = self._text, self._pos
+        at, end, symbol = next_symbol(state, state.find, text, begin)
+        if at > begin:
+            self._say(text[begin:at], symbol)
+        self._pos = at
+        if symbol is not None:
+            self._take(state, symbol, at, end)
+        elif at < len(text):
+            raise Unusual
+
+    def _read_token(self, state: StateProgram) -> None:
+        """Read a symbol; in a state that text leaves, after blanks."""
+        text, at = self._text, self._pos
+        if state.is_text and text[at].isspace():
+            at = self._after_blanks(state, at)
+            if at == len(text):
+                self._pos = at
+                return
+        found = state.match(text, at) if state.match is not None else None
+        if found is None or found.lastindex is None:
+            self._leave_for_text(state)
+            return
+        symbol, end = state.symbols[found.lastindex - 1], found.end()
+        if len(text) - at < state.longest and state.may_become(text, at):
+            raise Unusual
+        if symbol.most:
+            if state.is_text and self._is_word(state.row[symbol.trigger].dest, end):
+                self._leave_for_text(state)
+                return
+            if end == len(text):
+                raise Unusual
+        if symbol.opens or symbol.kind != TERMINAL:
+            self._take(state, symbol, at, end)
+            return
+        self._pos = end
+        place, actions = self._place.step(symbol.trigger)
+        for perform in actions:
+            perform(self, text[at:end])
+        self._place = place
+
+    def _after_blanks(self, state: StateProgram, begin: int) -> int:
+        """Return where blanks before a symbol end."""
+        text = self._text
+        at = skip_blanks(text, begin)
+        is_line = self._program.line_calls and text[at - 1] == "\n"
+        if at - begin > MOST_BLANKS_BESIDE or (is_line and text.startswith(tuple(state.literals), at - 1)):
+            raise Unusual
+        return at
+
+    def _is_word(self, after: StateProgram, end: int) -> bool:
+        """Whether a run that may be a name, up to `end`, is a word of text: what would make it one does not follow."""
+        text = self._text
+        if not after.held or after.match is None or after.may_become(text, end):
             return False
-        if not self.text.startswith(literal, self.pos):
-            return False  # a marker with another line end
-        self.signature.append(symbol.trigger)
-        self.state = move.dest
-        self.pos += len(literal)
-        return True
+        return end < len(text) and after.match(text, end) is None
 
-    def _symbol(self) -> Symbol | None:
-        """Take the text up to the next symbol, and find that; None at the end, or where it is not plain."""
-        if not self.state.loops:
-            if self.state.is_text and not self._blanks():
-                return None
-            _, symbol = symbol_at(self.state, self.text, self.pos)
-            move = self.state.row.get("text")
-            if symbol is not None or not self.state.is_text or move is None or move.actions or not move.dest.loops:
-                return symbol
-            self.state = move.dest
-        pos, text = self.pos, self.text
-        begin, symbol = symbol_at(self.state, text, pos)
-        last = begin == len(text)
-        if (symbol is None and not last) or (begin > pos and not self._say(text[pos:begin], last)):
-            return None
-        self.pos = begin
-        return symbol
+    def _leave_for_text(self, state: StateProgram) -> None:
+        """Text leaves the state."""
+        move = state.row.get(TEXT)
+        if move is None or move.actions or not state.is_text or not move.dest.loops or state.held:
+            raise Unusual
+        self._follow(TEXT)
 
-    def _blanks(self) -> bool:
-        """Take blanks before a marker; whether they are few, and something follows."""
-        begin, text = self.pos, self.text
-        while self.pos < len(text) and text[self.pos].isspace() and self.pos <= begin + MOST_BLANKS_BESIDE:
-            self.pos += 1
-        if self.pos > begin + MOST_BLANKS_BESIDE:
-            self.pos = begin
-            return False
-        if self.pos > begin:
-            self.signature.append((self.state.name, text[begin : self.pos]))
-        return self.pos < len(text)
-
-    def _say(self, said: str, last: bool) -> bool:
-        """Take text; whether it is plain."""
-        state, body = self.state, said.strip()
-        if not body:
-            self.signature.append((state.name, said[:MOST_BLANKS_BESIDE]))
-            return len(said) <= MOST_BLANKS_BESIDE or bool(self.calls)
-        leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
-        if self.calls or max(len(leading), len(trailing)) > MOST_BLANKS_BESIDE or may_open(body[-MOST_TAIL:]):
-            return False
-        self.signature.append((state.name, leading, trailing))
-        if self.pos == 0:
-            body = leading + body
-        if state.meaning == "reasoning":
-            plain = not (self.reasoning or self.content or last)
-            self.reasoning = body
+    def _take(self, state: StateProgram, symbol: Symbol, begin: int, end: int) -> None:
+        """Take a symbol."""
+        text, opens = self._text, symbol.opens
+        if opens == STOP and (state.meaning == "reasoning" or skip_blanks(text, end) < len(text)):
+            raise Unusual
+        if opens == CALL and (state.meaning == "reasoning" or state.to_user or text.startswith("```", begin)):
+            raise Unusual  # it may be a mention
+        self._pos = end
+        if symbol.kind == ENVELOPE:
+            self._read_envelope(begin)
+        elif symbol.kind == OBJECT:
+            self._read_object(begin, end)
         else:
-            plain = not self.content
-            self.content = body + trailing if last else body
-        return plain
+            self._follow(symbol.trigger, text[begin:end])
 
-    def _calls(self, pieces: list[Piece]) -> bool | None:
-        """Take calls that follow each other; whether they are plain. None where none begins here."""
-        begin, pos = self.pos, self.pos
-        call: _Open | None = None
-        while True:
-            piece, found = self._piece(pieces, pos)
-            if piece is None or found is None:
-                return None if pos == begin else False
-            pos = found.end()
-            if piece.ends and call is not None:
-                if not self._end(call, found[piece.model_id] if piece.model_id else None):
-                    return False
-                call = None
-            if piece.begins:
-                call = self._begin(found[piece.name], found[piece.id] if piece.id else "")
-                if call is None:
-                    return False
-            if piece.follows == TEXT:
-                self.pos, self.state = pos, piece.state
-                return call is None or (piece.ends and self._end(call, None))
-            pos = self._arguments(call, piece, found, pos) if call is not None else -1
-            if pos < 0:
-                return False
-            pieces = piece.next
+    def _follow(self, trigger: str, value: str = "") -> None:
+        """Follow a transition, whose actions have this value."""
+        self._take_step(self._place.step(trigger), value)
 
-    def _piece(self, pieces: list[Piece], pos: int) -> tuple[Piece | None, re.Match[str] | None]:
-        """The first of these pieces that stands at `pos`, noted in the signature."""
-        for piece in pieces:
-            found = piece.pattern.match(self.text, pos)
-            if found is not None:
-                if self.signature[-1:] != [piece]:
-                    self.signature.append(piece)
-                return (piece, found) if len(self.signature) <= MOST_SIGNATURE_PIECES else (None, None)
-        return None, None
+    def _take_step(self, step: Step | None, value: str = "") -> None:
+        if step is None:
+            raise Unusual
+        for perform in step.actions:
+            perform(self, value)
+        self._place = step.place
 
-    def _begin(self, name: str, made_id: str) -> _Open | None:
-        """A call; None where its function is not declared."""
-        if not self.tools.names:
-            return _Open(name, made_id, None)
-        return _Open(name, made_id, declared_parameters(self.tools)) if name in self.tools.names else None
+    def _say(self, said: str, symbol: Symbol | None) -> None:
+        """Take text before a symbol, or at the end."""
+        body, last = said.strip(), symbol is None
+        if not body:
+            if len(said) > MOST_BLANKS_BESIDE and not self._calls:
+                raise Unusual
+            return
+        leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
+        if self._calls or len(leading) > MOST_BLANKS_BESIDE or len(trailing) > MOST_BLANKS_BESIDE:
+            raise Unusual
+        if not last and ("`" in body or may_open(body[-MOST_TAIL:])):
+            raise Unusual
+        if self._pos == self._first and not self._marked:
+            body = leading + body
+            if leading and self._program.turn_start:
+                raise Unusual
+        if self._place.state.meaning == "reasoning":
+            if self._reasoning or self._content or last:
+                raise Unusual
+            self._reasoning = body
+        elif self._content or (last and trailing and self._program.turn_end):
+            raise Unusual
+        else:
+            self._content = body + trailing if last else body
 
-    def _end(self, call: _Open, model_id: str | None) -> bool:
-        """The call is over; whether nothing is missing."""
-        arguments = call.arguments
-        if arguments is None:
-            declared = call.declared
-            if declared is not None and not call.members.keys() >= set(declared.required):
-                return False
-            arguments = "{" + ", ".join([f'"{key}": {value}' for key, value in call.members.items()]) + "}"
-        self.calls.append(_Call(call.name, call.id, arguments, model_id))
-        return True
+    # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _arguments(self, call: _Open, piece: Piece, found: re.Match[str], pos: int) -> int:
-        """Take the arguments of a call, or the value of one of them; where that ends, -1 where it is not plain."""
-        if piece.follows == JSON:
-            end = _end_of_object(self.text, pos)
-            call.arguments = self.text[pos:end]
-            return end
-        if piece.follows == PYTHON:
-            scanner = cast(Value, island_class("python")(keywords=True))
-            end = scanner.read(self.text, pos, False)
-            call.arguments = scanner.out
-            plain = scanner.done and not scanner.broken and _end_of_object(scanner.out, 0) == len(scanner.out)
-            return end if plain else -1
-        key = found[piece.key]
-        if key in call.members or key in self.whole_outputs.program.wrapped or not call.may_have(key):
-            return -1
-        value, end = self._value(piece.state, key, call.declared, pos)
-        if value is None:
-            return -1
-        call.members[key] = value
-        return end
+    def _set_name(self, value: str) -> None:
+        """The name of a call that may begin."""
+        program = self._program
+        marked = value.startswith(self._place.state.before) if self._place.state.before else False
+        strange = not value or value[0] == "\n" or (program.namespaced_names and "." in value)
+        if strange or marked or program.holds_marker(value) or (self._tools.names and value not in self._tools.names):
+            raise Unusual
+        if len(value) > LONGEST_WORD or self._name is not None:
+            raise Unusual
+        self._name = value
 
-    def _value(self, state: StateProgram, key: str, declared: Parameters | None, pos: int) -> tuple[str | None, int]:
-        """The JSON of a tagged value, and where it ends; None where it is not plain."""
-        program, typed = self.whole_outputs.program, state.typed
-        alone = "value_end" in state.row
-        kind = value_kind(typed, alone)
-        if state.echo or program.unproven_types or kind == "elements" or self.text.startswith(state.before, pos):
-            return None, pos
-        types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), bool(self.tools))
-        if alone:
-            return self._value_alone(state, value_island(kind, typed, types, program.notation, key), pos)
-        begin, end, symbol = next_symbol(state, state.find, self.text, pos)
-        if symbol is None or not self._closes(state, symbol, end):
-            return None, pos
-        written = plain_value(kind, typed, types, self.text[pos:begin])
-        if written is None:
-            written = self._marked_value(kind, typed, types, key, pos, begin)
-        return written, begin
+    def _begin_call(self, value: str) -> None:
+        if self._name is None:
+            raise Unusual
 
-    def _value_alone(self, state: StateProgram, value: Value, pos: int) -> tuple[str | None, int]:
-        """The same for a value that ends by itself."""
-        end, read = read_whole(value, self.text, pos)
-        odd = any(getattr(value, name, ()) for name in ("odd", "repeated", "repairs"))
-        plain = value.done and not value.broken and not odd
-        plain = plain and not any(marker in self.text[pos:end] for marker in state.literals)
-        return (read if plain else None), end
+    def _end_call(self, value: str) -> None:
+        if self._name is None or self._arguments is None:
+            raise Unusual
+        self._calls.append(ToolCall(self._id.strip(), self._name, self._arguments, "complete", self._late_id))
+        self._name = self._arguments = self._late_id = self._members = self._parameters = None
+        self._id = ""
 
-    def _marked_value(self, kind: str, typed: str, types: Types, key: str, pos: int, end: int) -> str | None:
-        """The same for a value up to a marker, which is at `end`."""
-        value = cast(MarkedValue, value_island(kind, typed, types, self.whole_outputs.program.notation, key))
-        written = ""
-        if end > pos:
-            if value.read(self.text[pos:end], 0, False) < end - pos or value.broken or value.in_string:
-                return None
-            written = value.out
-        written += value.finish()
-        return None if value.broken or value.repairs or value.odd else written
+    def _set_id(self, value: str) -> None:
+        self._id = value
 
-    def _closes(self, state: StateProgram, symbol: Symbol, end: int) -> bool:
-        """Whether a marker that ends at `end` closes the value in which it stands, by what follows it."""
-        look = state.looks.get(symbol.trigger)
-        again = state.again.match(self.text, end) if state.again is not None else None
-        if again is not None and again.end() > end:
-            return False
-        if look is None:
-            return symbol.kind == TERMINAL
-        move, found = state.row.get(symbol.trigger), look.match(self.text, end)
-        if found is None or move is None or move.dest.meaning == "argument_key":
-            return False
-        names = self.tools.names
-        return not names or names.issuperset([name for name in found.groups() if name is not None])
+    def _add_to_id(self, value: str) -> None:
+        self._id += value
+
+    def _set_late_id(self, value: str) -> None:
+        """An id that comes after the arguments."""
+        self._late_id = value
+
+    def _set_no_arguments(self, value: str) -> None:
+        self._set_arguments("{}")
+
+    def _set_arguments(self, arguments: str) -> None:
+        if self._arguments is not None:
+            raise Unusual
+        self._arguments = arguments
+
+    def _open_arguments(self, value: str) -> None:
+        self._members = {}
+        if self._tools:
+            from toolgram.tools.parameters import declared_parameters
+
+            self._parameters = declared_parameters(self._tools).get(self._name or "")
+
+    def _begin_argument(self, value: str) -> None:
+        """The key of a tagged argument."""
+        program, declared, key = self._program, self._parameters, value.rstrip()
+        marked = value.startswith(self._place.state.before) if self._place.state.before else False
+        if self._members is None or key in self._members or key in program.wrapped or not key or '"' in key:
+            raise Unusual
+        if marked or program.holds_marker(value) or "\\" in key or not key.isprintable():
+            raise Unusual
+        if declared is not None and not declared.open and key not in declared.types:
+            raise Unusual
+        self._key = key
+
+    def _close_arguments(self, value: str) -> None:
+        members, declared = self._members, self._parameters
+        if members is None or (declared is not None and not members.keys() >= set(declared.required)):
+            raise Unusual
+        self._set_arguments("{" + ", ".join([f'"{key}": {value}' for key, value in members.items()]) + "}")
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _read_value(self, state: StateProgram) -> None:
+        """Read a tagged value, and what ends it."""
+        if self._members is None:
+            raise Unusual
+        written, end, symbol, after = tagged_value(
+            self._program, state, self._text, self._pos, self._key, self._parameters, self._tools
+        )
+        self._members[self._key] = written
+        self._pos = after
+        self._follow("value_end" if symbol is None else symbol.trigger, self._text[end:after])
+
+    def _read_object(self, begin: int, end: int) -> None:
+        """Read arguments that stand alone: a JSON object, or Python keyword arguments after their parenthesis."""
+        step, text, row = self._place.step("object_start"), self._text, self._place.state.row
+        arguments = step.place.state
+        if arguments.python:
+            listed = "object_end" in arguments.row and not {",", "]"}.isdisjoint(
+                arguments.row["object_end"].dest.literals
+            )
+            written, self._pos = python_arguments(text, end, listed)
+            if written == "{}" and "object_empty" in row:
+                self._follow("object_empty")
+                return
+        else:
+            self._pos = end_of_object(text, begin)
+            written = text[begin : self._pos]
+        self._follow("object_start")
+        self._set_arguments(written)
+        self._follow("object_end")
+
+    def _read_envelope(self, pos: int) -> None:
+        """Read the JSON around a call, or around several."""
+        text, self._python = self._text, False
+        self._repairs = not (self._program.strict or self._place.state.bare)
+        if text[pos] == "{":
+            self._read_item(pos, pos)
+            if "end_array" in self._place.state.row:
+                self._follow("end_array")
+            return
+        self._follow("start_array")
+        written = pos + 1
+        pos = skip_blanks(text, written)
+        while text.startswith("{", pos):
+            self._read_item(pos, written)
+            written = self._pos
+            pos = skip_blanks(text, written)
+            if text.startswith("]", pos):
+                self._pos = pos + 1
+                self._follow("end_array")
+                return
+            if not text.startswith(",", pos):
+                break
+            pos = skip_blanks(text, pos + 1)
+        raise Unusual
+
+    def _read_item(self, pos: int, written: int) -> None:
+        """Read one call as an object, whose brace is at `pos`; its characters count from `written` on."""
+        text, parents = self._text, ["item"]
+        if self._quoted and not self._python and begins_python(text, pos):
+            self._begin_python(written)
+        self._follow("start_map item")
+        self._pos = pos + 1
+        while parents:
+            key, end, pos, in_python = envelope_key(text, self._pos)
+            if in_python and not self._python:
+                raise Unusual
+            member = self._place.member(parents[-1], key)
+            for perform in member.step.actions:
+                perform(self, key)
+            if not text.startswith("{", pos):
+                self._read_string(member, end, pos)
+            elif member.closing is not None:
+                self._read_arguments(member, end, pos)
+            else:
+                self._take_step(member.opening)
+                parents.append(member.path)
+                self._pos = pos + 1
+                continue
+            self._close_objects(parents)
+
+    def _close_objects(self, parents: list[str]) -> None:
+        """After a value in an envelope, read the ends of objects, or a comma."""
+        text, pos = self._text, self._pos
+        if text[pos : pos + 1] not in ",}":
+            pos = skip_blanks(text, pos)
+        while parents and text.startswith("}", pos):
+            self._follow(f"end_map {parents.pop()}")
+            self._pos = pos + 1
+            pos = skip_blanks(text, self._pos)
+        if parents:
+            if not text.startswith(",", pos):
+                raise Unusual
+            self._pos = pos + 1
+
+    def _read_string(self, member: Member, written: int, pos: int) -> None:
+        """Read a string in an envelope."""
+        if self._quoted and not self._python and self._text.startswith("'", pos):
+            self._begin_python(written)
+        value, self._pos = envelope_string(self._text, pos)
+        string = member.string or member.step.place.step(f"string {member.path} {value}")
+        self._take_step(string, value)
+
+    def _read_arguments(self, member: Member, written: int, pos: int) -> None:
+        """Read the object of arguments in an envelope."""
+        if self._quoted and not self._python and begins_python(self._text, pos):
+            self._begin_python(written)
+        self._take_step(member.opening)
+        self._set_arguments(self._object(pos))
+        self._take_step(member.closing)
+
+    def _object(self, pos: int) -> str:
+        """Return the JSON of the arguments whose brace is at `pos`."""
+        text = self._text
+        if self._python:
+            arguments, self._pos = python_object(text, pos)
+            return arguments
+        try:
+            self._pos = end_of_object(text, pos)
+            return text[pos : self._pos]
+        except Unusual:
+            if not self._repairs:
+                raise
+        arguments, self._pos, notes = loose_object(text, pos)
+        for begin, said in notes:
+            if said == "'":
+                self._begin_python(begin, True)
+            else:
+                self._note(begin, said, len(self._calls))
+        return arguments
+
+    def _begin_python(self, written: int, in_call: bool = False) -> None:
+        """From here on, an envelope is in Python's spelling. Events account for what comes before `written`."""
+        if not self._program.python_json or self._program.strict:
+            raise Unusual
+        self._python = True
+        begun = in_call or self._name is not None or self._arguments is not None
+        self._note(written, "'", len(self._calls) if begun else None)
+
+    def _note(self, start: int, text: str, call: int | None) -> None:
+        kind = "repaired_json"
+        self._anomalies.append(Anomaly(kind, start - self._first, text, call, KINDS[kind]))
 
 
-def _end_of_object(text: str, start: int) -> int:
-    """Where the JSON object ends that begins at `start`; -1 where none does that is read as it stands."""
-    if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > MOST_WHOLE_BRACKETS:
-        return -1
-    try:
-        _, end = _members(text, start)
-    except (ValueError, StopIteration, RecursionError):
-        return -1
-    deep = (
-        end - start > MOST_WHOLE_BRACKETS
-        and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
-    )
-    if text[start] != "{" or deep or text.startswith(GOES_ON, end):
-        return -1
-    return end
+_ACTIONS: dict[str, Action] = {
+    "name": _Reading._set_name,
+    "start_call": _Reading._begin_call,
+    "end_call": _Reading._end_call,
+    "call_id": _Reading._set_id,
+    "call_id_part": _Reading._add_to_id,
+    "late_call_id": _Reading._set_late_id,
+    "no_arguments": _Reading._set_no_arguments,
+    "open_arguments": _Reading._open_arguments,
+    "argument_key": _Reading._begin_argument,
+    "close_arguments": _Reading._close_arguments,
+}

@@ -1,0 +1,242 @@
+"""Values of a plain whole output: read at once, or refused.
+
+Strategy: the json module finds the end of an object and says whether it is one; an expression takes a key or a string
+of an envelope; the islands read Python arguments and tagged values, which they know best.  What they would repair, note
+or refuse is `Unusual`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
+from toolgram.limits import LONGEST_WORD, MOST_WHOLE_BRACKETS
+from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol, next_symbol
+from toolgram.runtime.following import GOES_ON, end_of_python_blanks, expression_goes_on
+from toolgram.runtime.whole_places import Unusual
+from toolgram.tools.reading import Tools
+
+if TYPE_CHECKING:
+    from toolgram.tools.parameters import Parameters
+
+_LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
+_python_begins = re.compile(r"\{[ \t\r\n]*+'").match
+_any_blanks = re.compile(r"\s*+").match
+_key = re.compile(rf"""[ \t\r\n]*+(["'])(\w{{1,{LONGEST_WORD}}}+)\1[ \t\r\n]*+:[ \t\r\n]*+""").match
+_string = re.compile(r""""([^"\\\x00-\x1f]*+)"|'([^'"\\\x00-\x1f]*+)'""").match
+
+
+_STRING, _WORD, _SEPARATOR, _OPENING, _CLOSING = 1, 2, 3, 4, 5  # groups of a token; any other is as JSON has it
+_python_token = re.compile(
+    r"""[ \t\r\n]*+(?:'([^'"\\\x00-\x1f]*+)'|(True|False|None)\b|([,:])|([\[{])|([\]}])|("[^"\\\x00-\x1f]*+")"""
+    r"""|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+)(?![0-9a-zA-Z_.]))"""
+)
+_python_key = re.compile(r"[ \t\r\n]*+'[^']*+'[ \t\r\n]*+:").match
+_JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(word)  # NaN and the infinities are no JSON
+
+
+def _once(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return the members of an object. Raises ValueError for a key that is there twice."""
+    if len(dict(members)) < len(members):
+        raise ValueError("a key twice")
+    return members
+
+
+_decoder: Any = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
+_members: Callable[[str, int], tuple[list[Any], int]] = _decoder.scan_once
+
+
+def skip_blanks(text: str, pos: int) -> int:
+    """Return where blanks end."""
+    return _any_blanks(text, pos).end()  # type: ignore[union-attr]
+
+
+def end_of_object(text: str, start: int) -> int:
+    """Return where the JSON object ends that begins at `start`. Raises Unusual if none does that is read as it is."""
+    if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > MOST_WHOLE_BRACKETS:
+        raise Unusual
+    try:
+        _, end = _members(text, start)
+    except (ValueError, StopIteration, RecursionError):
+        raise Unusual from None
+    deep = (
+        end - start > MOST_WHOLE_BRACKETS
+        and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
+    )
+    if text[start] != "{" or deep or text.startswith(GOES_ON, end):
+        raise Unusual
+    return end
+
+
+def envelope_key(text: str, pos: int) -> tuple[str, int, int, bool]:
+    """Return the key of a member, where it ends and where its value begins, and whether its quotes are Python's."""
+    found = _key(text, pos)
+    if found is None:
+        raise Unusual
+    return found[2], found.end(2) + 1, found.end(), found[1] == "'"
+
+
+def envelope_string(text: str, pos: int) -> tuple[str, int]:
+    """Return the string that begins at `pos`, and where it ends."""
+    found = _string(text, pos)
+    value = None if found is None else found[found.lastindex or 0]
+    if found is None or value is None or not value.isprintable():
+        raise Unusual
+    return value, found.end()
+
+
+def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
+    """Return the JSON of keyword arguments, and where the call ends."""
+    scanner = island_class("python")(keywords=True)
+    scanner.listed = listed
+    end = scanner.read(text, pos, False)
+    written: str = scanner.out
+    at = end_of_python_blanks(text, end, listed)
+    if not scanner.done or scanner.broken or not (scanner.started or scanner.empty) or expression_goes_on(text, at):
+        raise Unusual
+    if scanner.empty:
+        return "{}", end
+    if end_of_object(written, 0) != len(written):
+        raise Unusual
+    return written, end
+
+
+def begins_python(text: str, pos: int) -> bool:
+    """Whether the object at `pos` begins with a key in Python's quotes."""
+    return _python_begins(text, pos) is not None
+
+
+def python_object(text: str, pos: int) -> tuple[str, int]:
+    """Return the JSON of a dict in Python's spelling, and where it ends."""
+    return _checked(*_from_python(text, pos, 0))
+
+
+def loose_object(text: str, pos: int) -> tuple[str, int, list[tuple[int, str]]]:
+    """Return the JSON of an object with Python's words, or in Python's spelling from a quote on, where it ends, and the
+    places and texts of what is not JSON."""
+    parts: list[str] = []
+    notes: list[tuple[int, str]] = []
+    depth = 0
+    for token in _python_token.finditer(text, pos):
+        kind = token.lastindex or 0
+        if token.start() != pos or (kind == _STRING and (notes or _python_key(text, pos))):
+            raise Unusual
+        begin = token.start(kind)
+        if kind == _STRING:
+            written, end = _from_python(text, begin - 1, depth)
+            written, end = _checked("".join([*parts, text[pos : begin - 1], written]), end)
+            return written, end, [(begin - 1, "'")]
+        if kind == _WORD:
+            notes.append((begin, token[_WORD]))
+            parts += text[pos:begin], _JSON_WORDS[token[_WORD]]
+        else:
+            parts.append(text[pos : token.end()])
+        depth += (kind == _OPENING) - (kind == _CLOSING)
+        pos = token.end()
+        if not depth:
+            break
+    return *_checked("".join(parts), pos), notes
+
+
+def _from_python(text: str, pos: int, depth: int) -> tuple[str, int]:
+    """Return what is written for Python's spelling from `pos` on, inside so many brackets, up to the end of all."""
+    parts: list[str] = []
+    for token in _python_token.finditer(text, pos):
+        kind = token.lastindex or 0
+        said = token[kind]
+        if token.start() != pos:
+            raise Unusual
+        if kind == _STRING:
+            said = f'"{said}"'
+        elif kind == _WORD:
+            said = _JSON_WORDS[said]
+        elif kind == _SEPARATOR:
+            said += " "
+        depth += (kind == _OPENING) - (kind == _CLOSING)
+        parts.append(said)
+        pos = token.end()
+        if not depth:
+            break
+    return "".join(parts), pos
+
+
+def _checked(written: str, end: int) -> tuple[str, int]:
+    """Return what was written of an object. Raises Unusual if it is none, or not whole."""
+    if end_of_object(written, 0) != len(written):
+        raise Unusual
+    return written, end
+
+
+def tagged_value(
+    program: Program, state: StateProgram, text: str, pos: int, key: str, declared: Parameters | None, tools: Tools
+) -> tuple[str, int, Symbol | None, int]:
+    """Return the JSON of a tagged value, where it ends, and the marker that closes it, and where that ends. No marker
+    closes a value that ends by itself."""
+    typed, alone = state.typed, "value_end" in state.row
+    kind = value_kind(typed, alone)
+    if (
+        state.echo
+        or program.unproven_types
+        or kind == "elements"
+        or (state.before and text.startswith(state.before, pos))
+    ):
+        raise Unusual
+    types = None
+    if tools:
+        from toolgram.tools.parameters import types_of_value
+
+        types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), True)
+    if alone:
+        written, end = _value_alone(state, value_island(kind, typed, types, program.notation, key), text, pos)
+        return written, end, None, end
+    begin, end, symbol = next_symbol(state, state.find, text, pos)
+    if symbol is None or not _closes(state, symbol, text, end, tools.names):
+        raise Unusual
+    plain = plain_value(kind, typed, types, text[pos:begin])
+    if plain is None:
+        value = cast(MarkedValue, value_island(kind, typed, types, program.notation, key))
+        plain = _value_to_marker(value, text[pos:begin])
+    return plain, begin, symbol, end
+
+
+def _value_alone(state: StateProgram, value: Value, text: str, pos: int) -> tuple[str, int]:
+    """Return the JSON of a value that ends by itself, and where it ends."""
+    end, read = read_whole(value, text, pos)
+    odd = any(getattr(value, name, ()) for name in ("odd", "repeated", "repairs"))
+    if not value.done or value.broken or odd or any(marker in text[pos:end] for marker in state.literals):
+        raise Unusual
+    return read, end
+
+
+def _value_to_marker(value: MarkedValue, raw: str) -> str:
+    """Return the JSON of a value that a marker ends."""
+    written = ""
+    if raw:
+        if value.read(raw, 0, False) < len(raw) or value.broken or value.in_string:
+            raise Unusual
+        written = value.out
+    written += value.finish()
+    if value.broken or value.repairs or value.odd:
+        raise Unusual
+    return written
+
+
+def _closes(state: StateProgram, symbol: Symbol, text: str, end: int, names: frozenset[str]) -> bool:
+    """Whether a marker that ends at `end` closes the value in which it stands, by what follows it."""
+    look = state.looks.get(symbol.trigger)
+    again = state.again.match(text, end) if state.again is not None else None
+    if again is not None and again.end() > end:
+        return False
+    if look is None:
+        return symbol.kind == TERMINAL
+    move, found = state.row.get(symbol.trigger), look.match(text, end)
+    if found is None or move is None or move.dest.meaning == "argument_key":
+        return False
+    return not names or names.issuperset([name for name in found.groups() if name is not None])
