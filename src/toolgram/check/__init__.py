@@ -130,3 +130,6 @@ def _drivers(fmt: Format, length: int) -> Finding:
         True,
         f"{result.sequences} steps and {result.messages} complete outputs agree with transitions and Lark",
     )
+
+
+__all__ = ["Finding", "Report", "check_format"]

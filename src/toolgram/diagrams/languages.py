@@ -22,6 +22,7 @@ from transitions.extensions.diagrams_mermaid import Graph as MermaidGraph
 
 from toolgram.diagrams.picture import Box, Picture
 from toolgram.errors import ToolgramError
+from toolgram.late_imports import install_line
 
 # What text means in a state: (fill, border). None is structure.
 COLOURS: dict[str | None, tuple[str, str]] = {
@@ -42,7 +43,7 @@ GROUP = "#f6f6f6"
 FONT = "Helvetica,Arial,sans-serif"
 UNBROKEN = "\N{NO-BREAK SPACE}"
 FONTS = "'Noto Sans',Helvetica,Arial,sans-serif"
-PACKAGE = 'pip install "toolgram[diagrams]", or ask for "mermaid", which needs nothing'
+OTHERWISE = 'or ask for "mermaid", which needs nothing'
 
 
 class _Machine(GraphMachine):
@@ -168,7 +169,9 @@ def draw_svg(picture: Picture) -> str:
     try:
         from mermaid_render import convert
     except ModuleNotFoundError:
-        raise ToolgramError(f"an SVG needs the Python package mermaid-render\n  remedy: {PACKAGE}") from None
+        raise ToolgramError(
+            f"an SVG needs the Python package mermaid-render\n  remedy: {install_line('graphviz')}, {OTHERWISE}"
+        ) from None
     try:
         drawn: str = convert(draw_mermaid(picture)).decode("utf-8")
     except ValueError as error:
@@ -217,7 +220,9 @@ def _graphviz(picture: Picture) -> Any:
     try:
         import graphviz  # noqa: F401 (the library's graph needs it)
     except ModuleNotFoundError:
-        raise ToolgramError(f"this diagram needs the Python package graphviz\n  remedy: {PACKAGE}") from None
+        raise ToolgramError(
+            f"this diagram needs the Python package graphviz\n  remedy: {install_line('graphviz')}, {OTHERWISE}"
+        ) from None
     machine = _Machine(picture)
     machine.machine_attributes = {"rankdir": "TB", "ranksep": "0.35", "nodesep": "0.3", "labelloc": "t"}
     machine.style_attributes = {

@@ -138,3 +138,6 @@ async def serve(settings: Settings, say: Callable[[str], None]) -> None:
         timeout_keep_alive=KEEP_ALIVE,
     )
     await _Server(config, gateway, say).serve()
+
+
+__all__ = ["Settings", "application", "serve"]

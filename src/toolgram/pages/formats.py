@@ -19,6 +19,7 @@ from toolgram.diagrams import trigger_in_words
 from toolgram.errors import ToolgramError
 from toolgram.events import Event
 from toolgram.formats import Format, format_names, get_format
+from toolgram.late_imports import install_line
 from toolgram.spec.data import END, Spec, State, Transition
 from toolgram.spec.declarations import short_name
 
@@ -56,7 +57,7 @@ def proved(fmt: Format) -> Sequence[Finding]:
         from toolgram.check import check_format
     except ModuleNotFoundError as error:
         raise ToolgramError(
-            f'a page lists what check proved, and check needs {error.name}\n  remedy: pip install "toolgram[check]"'
+            f"a page lists what check proved, and check needs {error.name}\n  remedy: {install_line('automata')}"
         ) from None
     return check_format(fmt).findings
 

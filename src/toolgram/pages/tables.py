@@ -4,7 +4,6 @@ Strategy: a Markdown file has two comments around each such part. `refreshed` wr
 no page can fall behind the code. A name behind the word says which:
 
     <!-- toolgram formats -->           the table of all formats, with links to the pages beside this one
-    <!-- toolgram names docs/specs/ --> their names, with links to the pages in that folder
     <!-- toolgram vocabulary ACTIONS --> a table of `toolgram.spec.vocabulary`: keys, tags, actions, triggers
     <!-- /toolgram formats -->          the end of each, with its own word
 """
@@ -19,7 +18,7 @@ from toolgram.formats import format_names, get_format
 from toolgram.spec import vocabulary
 from toolgram.spec.vocabulary import KINDS, Key
 
-_PLACE = re.compile(r"(<!-- toolgram (formats|names|vocabulary) ?([\w/]*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
+_PLACE = re.compile(r"(<!-- toolgram (formats|vocabulary) ?([\w/]*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
 
 
 def refreshed(text: str) -> str:
@@ -35,8 +34,6 @@ def refreshed(text: str) -> str:
 def _part(what: str, which: str) -> str:
     if what == "formats":
         return "\n".join(_formats())
-    if what == "names":
-        return ", ".join(f"[`{name}`]({which}{name}.md)" for name in format_names())
     table = getattr(vocabulary, which, None) if which.isupper() else None
     if not isinstance(table, Mapping):
         raise ToolgramError(f"{which or 'nothing'}: no table of toolgram.spec.vocabulary, such as ACTIONS")

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolgram.errors import ToolgramError
+from toolgram.late_imports import install_line
 from toolgram.limits import LONGEST_FAULT, LONGEST_NEAREST_NAME, MOST_FAULTS, MOST_PATTERNS
 from toolgram.tools.reading import read_tools
 
@@ -137,7 +138,7 @@ def _validator(text: str) -> tuple[jsonschema_rs.Validator | None, tuple[str, ..
         import jsonschema_rs
     except ModuleNotFoundError:
         raise ToolgramError(
-            "validation needs jsonschema-rs, which is not installed: pip install 'toolgram[validate]'"
+            f"validation needs jsonschema-rs, which is not installed: {install_line('jsonschema_rs')}"
         ) from None
     schema, notes = json.loads(text), list[str]()
     for _ in range(MOST_PATTERNS):
