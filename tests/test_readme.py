@@ -45,7 +45,7 @@ def test_the_first_example_runs(readme: str, capsys: pytest.CaptureFixture[str])
     example = readme.split("```python\n", 1)[1].split("```", 1)[0]
     exec(example, {})
     shown = capsys.readouterr().out
-    assert "Content(text='Let me look.'" in shown
+    assert "Content(text='Hm.'" in shown
     assert "name='get_weather', arguments='{\"city\": \"Paris\"}', status='complete'" in shown
 
 
