@@ -54,3 +54,11 @@ def test_a_figure_that_its_file_does_not_have_is_found() -> None:
     assert numbers(values) == {"1,234", "62.5", "8", "9"}
     text = "Reads [1,234](docs/data/a.json), [8 of 10](../data/b.json) and 7."
     assert list(stated(text)) == [("1,234", "a.json"), ("8", "b.json"), ("10", "b.json")]
+
+
+def test_the_summary_of_the_benchmarks_is_current(root: Path) -> None:
+    from benchmarks.summary import DATA, RESULTS, summary
+
+    written = DATA.read_text(encoding="utf-8")
+    assert len(written.splitlines()) > 20
+    assert summary(RESULTS.read_text(encoding="utf-8")) == written, "run python -m benchmarks.summary"

@@ -25,8 +25,10 @@ ROOT = Path(__file__).parent.parent
 GUIDES = [f"docs/guides/{place.name}" for place in sorted((ROOT / "docs/guides").glob("*.md"))]
 WRITTEN = sorted(place.name for place in (ROOT / "docs").glob("*.md"))
 REFERENCE = sorted(f"docs/reference/{place.name}" for place in (ROOT / "docs/reference").glob("*.md"))
-PAGES = ["README.md", "docs/specs/README.md", *(f"docs/{name}" for name in WRITTEN), *REFERENCE, *GUIDES]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+START = sorted(f"docs/start/{place.name}" for place in (ROOT / "docs/start").glob("*.md"))
+PAGES = ["README.md", "docs/specs/README.md", *(f"docs/{name}" for name in WRITTEN), *REFERENCE, *GUIDES, *START]
+BLOCK = re.compile(r"^```(\w*)(?: [\w.]+)?\n(.*?)^```$", re.M | re.S)
+FILE = re.compile(r"^```text ([\w.]+)\n(.*?)^```$", re.M | re.S)  # a text that the reader saves
 TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content or '' }}{% for t in m.tool_calls or [] %}<tool_call>{"name": "{{ t.function.name }}", "arguments": \
 {{ t.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>
@@ -84,6 +86,8 @@ def run_commands(block: str, folder: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
+    for name, text in FILE.findall((ROOT / page).read_text(encoding="utf-8")):
+        (folder / name).write_text(text, encoding="utf-8")
     for language, block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
         match language:
             case "python":

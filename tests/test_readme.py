@@ -59,6 +59,14 @@ def test_the_models_of_the_table_are_those_of_the_formats(readme: str) -> None:
         assert any(first.lower() in model.lower() for model in (*fmt.models, fmt.title)), (first, name)
 
 
+def test_the_first_page_of_the_site_has_the_same_models(readme: str, root: Path) -> None:
+    table = re.compile(r"^\| model \| format \|\n(?:\|.*\n)+", re.M)
+    home, here = table.search((root / "docs/index.md").read_text(encoding="utf-8")), table.search(readme)
+    assert home is not None
+    assert here is not None
+    assert home[0] == here[0].replace("(docs/", "(")
+
+
 def test_the_recording_is_what_the_command_prints_now() -> None:
     written = recording.PICTURE.read_text(encoding="utf-8")
     assert recording.picture(recording.lines()) == written, "run make recording"
