@@ -17,7 +17,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard one-output recording export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard one-output recording export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site screenshots test-site release release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -213,6 +213,8 @@ $(PEERS)/.ready: benchmarks/peers-requirements.txt
 docs: $(READY) ## write the pages about the formats and build the site into site/ [.venv 230 MB, 2 min | 3 min]
 	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/guides/write-a-format.md
 	$(BIN)/python -m tests.help_page --write docs/reference/cli.md
+	$(BIN)/python -m tests.reference_pages
+	$(BIN)/python -m benchmarks.summary
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build [.venv 230 MB, 2 min | 3 min]
@@ -222,8 +224,12 @@ docs-check: $(READY) ## fail if the pages are out of date or the site does not b
 playground/node_modules/.package-lock.json: playground/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix playground
 
-site: docs playground/node_modules/.package-lock.json ## build the site and the playground, which runs toolgram in the browser [.venv 230 MB + npm 10 MB, 2 min | 4 min]
+site: playground/node_modules/.package-lock.json ## build the site and the playground, which runs toolgram in the browser [.venv 230 MB + npm 10 MB, 2 min | 4 min]
+	TOOLGRAM_PLAYGROUND=1 $(MAKE) --no-print-directory docs
 	$(BIN)/python playground/build.py site/playground
+
+screenshots: site ## pages of the site in Chromium, wide and narrow, light and dark; fails if one is too wide; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 6 min]
+	node playground/screenshots.mjs site
 
 test-site: site ## the playground in a real headless Chromium without a network; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 5 min]
 	node playground/test.mjs site/playground

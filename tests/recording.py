@@ -30,6 +30,8 @@ CALL_ID = re.compile(r"call_\w{24}")
 TYPED, READ = 0.8, 0.12  # seconds for a command, and between the lines of its output
 STILL = "@media (prefers-reduced-motion: reduce) { .line { animation: none; opacity: 1 } }"
 FONT = re.compile(r"@font-face \{.*?\}\s*", re.S)
+BACKGROUND = re.compile(r'(<rect )(fill="#\w+" x="[\d.]+" y="([\d.]+)")')
+FIRST_ROW, ROW = 1.5, 24.4  # pixels: where rich draws the backgrounds of rows
 LINE = re.compile(r'(<text class="[\w-]+")( [^>]*clip-path="url\(#[\w-]+-line-(\d+)\)")')
 
 
@@ -48,7 +50,7 @@ def lines() -> list[str]:
 
 def starts(session: list[str]) -> list[float]:
     """Return the second at which each line is shown."""
-    now, times = 0.0, []
+    now, times = -TYPED, []
     for line in session:
         now += TYPED if line.startswith("$ ") else READ
         times.append(now)
@@ -72,7 +74,14 @@ def picture(session: list[str]) -> str:
     drawn = LINE.sub(
         lambda part: f'{part[1][:-1]} line" style="animation-delay: {rows[int(part[3])]:.2f}s"{part[2]}', drawn
     )
+    drawn = BACKGROUND.sub(
+        lambda part: f'{part[1]}class="line" style="animation-delay: {rows[_row(part[3])]:.2f}s" {part[2]}', drawn
+    )
     return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+
+
+def _row(top: str) -> int:
+    return round((float(top) - FIRST_ROW) / ROW)
 
 
 if __name__ == "__main__":
