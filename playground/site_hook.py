@@ -25,7 +25,8 @@ def _listed(nav: list[Any], docs: Path) -> list[Any]:
     found: list[Any] = []
     for entry in nav:
         if isinstance(entry, dict):
-            found.append({name: _listed(each, docs) if isinstance(each, list) else each for name, each in entry.items()})
+            parts = {name: _listed(each, docs) if isinstance(each, list) else each for name, each in entry.items()}
+            found.append(parts)
         elif entry.endswith("/*.md"):
             pages = (docs / entry).parent.glob("*.md")
             found += [page.relative_to(docs).as_posix() for page in sorted(pages) if page.name != "README.md"]

@@ -232,9 +232,7 @@ ERRORS = (
     ),
     Raised(BadFile, "Check that the file exists, is readable, and has the columns that the command names."),
     Raised(BadTarget, "Write to another file: this one is an input, or another output of the same run."),
-    Raised(
-        MissingPackage, "Run the command at the end of the message: it fits how toolgram was installed."
-    ),
+    Raised(MissingPackage, "Run the command at the end of the message: it fits how toolgram was installed."),
     Raised(
         Refusal,
         "The gateway answers the request with this status and message, in the error object of its API. Correct the "
