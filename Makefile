@@ -17,7 +17,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard one-output recording export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site screenshots test-site release release-check wheel-check ci clean
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray conformance judged scoreboard one-output recording export-table export-pins templates lint prose commits complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site screenshots test-site release release-check wheel-check ci clean
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -174,6 +174,12 @@ lint: $(READY) ## ruff, and import-linter for the layers of the package [.venv 2
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-cache --no-logo
 
+prose: $(READY) ## words on pages, in docstrings and in comments that a reader would not expect [.venv 230 MB, 2 min | 5 s]
+	$(BIN)/python -m tests.prose
+
+commits: $(READY) ## subjects and bodies of the commits since the last release [.venv 230 MB, 2 min | 1 s]
+	$(BIN)/python -m tests.commits
+
 complexity: $(READY) ## complex functions, and the lines of each part beside its ceiling [.venv 230 MB, 2 min | 10 s]
 	$(BIN)/python -m tests.complexity
 
@@ -254,7 +260,7 @@ release: $(READY) ## build what a release has into dist/: wheel, source distribu
 	cd dist && sha256sum *.whl *.tar.gz NOTES.md > SHA256SUMS && cat SHA256SUMS
 
 ci: $(READY) ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types certain-short docs-check wheel-check demo
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint commits types certain-short docs-check wheel-check demo
 	$(MAKE) --no-print-directory test test-vllm-if-built bench-check
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]

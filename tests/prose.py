@@ -23,7 +23,7 @@ VOCABULARY = {
     r"\bbehind\b(?! (?:a|the) (?:proxy|gateway|router|load))": "after",
     r"\bstands?\b(?! for\b|[- ]?in\b|[- ]?alone\b|ard)": "is",
     r"\b(?:is|are|was|were|be|been|being) told\b": "is reported",
-    r"\b(?:what|where (?:it|there)) (?:is|are) none\b": "otherwise / if there is none",
+    r"\b(?:what|where (?:it|there)) (?:is|are) (?-i:none)\b": "otherwise / if there is none",
     r"\bcomes? behind\b": "follows",
     r"\bnothing else has to be\b": "no more is needed",
     r"\bas it stands\b": "unchanged",

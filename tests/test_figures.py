@@ -57,7 +57,8 @@ def test_a_figure_that_its_file_does_not_have_is_found() -> None:
 
 
 def test_the_summary_of_the_benchmarks_is_current(root: Path) -> None:
-    from benchmarks.summary import DATA, RESULTS, summary
+    from benchmarks.report import RESULTS
+    from benchmarks.summary import DATA, summary
 
     written = DATA.read_text(encoding="utf-8")
     assert len(written.splitlines()) > 20

@@ -30,7 +30,7 @@ LATE_IMPORTS = {
 
 
 def late_import(name: str) -> Any:
-    """The function or class of this name in the table. Raises ImportError where an optional package is missing."""
+    """Return the function or class of this name. Raises ImportError if an optional package is missing."""
     module, _, attribute = LATE_IMPORTS[name].partition(":")
     return getattr(import_module(module), attribute)
 

@@ -20,7 +20,7 @@ _IN_NAMES = {"capitals": "A", "digits": "0", "`_`": "_", "`.`": ".", "`-`": "-"}
 
 
 def warnings_of(fmt: Format) -> list[str]:
-    """All warnings about a format, each with its file and line and what to write instead."""
+    """Return all warnings about a format, each with its file and line and what to write instead."""
     return [*_line_ends(fmt.spec), *_names(fmt.spec), *_examples(fmt)]
 
 
@@ -64,14 +64,14 @@ def _examples(fmt: Format) -> Iterator[str]:
 
 
 def _last_opener(spec: Spec, text: str) -> str:
-    """The opening marker that occurs last in a text."""
+    """Return the opening marker that occurs last in a text."""
     shapes = ((name, spec.terminals.get(name)) for name in spec.closed_by)
     places = {name: text.rfind(shape.text) for name, shape in shapes if isinstance(shape, Literal)}
     return max(places, key=places.__getitem__, default=next(iter(spec.closed_by)))
 
 
 def _line_of(fmt: Format, output: str) -> int:
-    """The line of the machine file on which an example begins."""
+    """Return the line of the machine file on which an example begins."""
     first = next(iter(output.strip().splitlines()), "")
     text = fmt.machine_text
     at = text.find(first)

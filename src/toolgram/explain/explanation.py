@@ -124,7 +124,7 @@ class Explanation:
     message: Message
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as JSON-able data."""
+        """Return the explanation as JSON-able data."""
         return {
             "format": self.format,
             "verdict": self.verdict,

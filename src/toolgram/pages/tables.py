@@ -1,7 +1,7 @@
 """Parts of pages that the code writes: the formats that ship, and the vocabulary of machine files.
 
 Strategy: a Markdown file has two comments around each such part. `refreshed` writes what belongs between them, so that
-no page can fall behind the code. A name behind the word says which:
+no page differs from the code. A name after the word says which:
 
     <!-- toolgram formats -->           the table of all formats, with links to the pages beside this one
     <!-- toolgram vocabulary ACTIONS --> a table of `toolgram.spec.vocabulary`: keys, tags, actions, triggers
@@ -22,7 +22,7 @@ _PLACE = re.compile(r"(<!-- toolgram (formats|vocabulary) ?([\w/]*) -->\n).*?(<!
 
 
 def refreshed(text: str) -> str:
-    """A Markdown text, with what belongs into each place of it. Raises ToolgramError for a text without a place."""
+    """Write what belongs into each place of a Markdown text. Raises ToolgramError for a text without a place."""
     if not _PLACE.search(text):
         raise ToolgramError(
             "no place for a table in this file\n"
