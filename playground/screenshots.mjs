@@ -33,6 +33,14 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 await mkdir(SHOTS, { recursive: true });
 const faults = [];
 
+// What the search of the site finds by the name of a model: the page of its format.
+const MODELS = { "Qwen 3": "specs/hermes/", "DeepSeek V3.1": "specs/deepseek_v31/", "gpt-oss-20b": "specs/gpt_oss/" };
+const index = JSON.parse(await readFile(join(ROOT, "search/search_index.json")));
+for (const [model, place] of Object.entries(MODELS)) {
+  const found = index.docs.some((each) => each.location.startsWith(place) && `${each.title} ${each.text}`.includes(model));
+  if (!found) faults.push(`the search finds no page for ${model}`);
+}
+
 for (const width of WIDTHS) {
   for (const colorScheme of SCHEMES) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });

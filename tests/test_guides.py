@@ -103,6 +103,14 @@ def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture
                 pytest.fail(f"{page}: a block of {language or 'no language'}: neither run nor known not to run")
 
 
+@pytest.mark.parametrize("page", [page for page in GUIDES if not page.endswith(("write-a-format.md", "proofs.md"))])
+def test_a_guide_is_short_and_says_what_to_do_if_it_fails(page: str) -> None:
+    """The others are a lesson with the reference of what it teaches, and a table."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert 300 <= len(text.split()) <= 900
+    assert re.search(r"^## (?:If it fails|The usual causes)$", text, re.M), page
+
+
 def test_the_tables_of_the_vocabulary_are_current() -> None:
     page = (ROOT / "docs/guides/write-a-format.md").read_text(encoding="utf-8")
     assert refreshed(page) == page, "run make docs"
