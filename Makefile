@@ -18,7 +18,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard readme-table export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -56,8 +56,8 @@ fuzz: $(READY) ## broken outputs of every format; CHARACTERS=10000000 SEED=1 FOR
 certain-short: ## make certain SHORT=1 [.venv 230 MB, 2 min | 1 min]
 	@$(MAKE) --no-print-directory certain SHORT=1
 
-certain: $(READY) ## is a complete call the one that was made; SHORT=1 SEED=1 ROW=cuts SHOW=5 [.venv 230 MB, 2 min | 30 s; SHORT=1 15 s]
-	$(BIN)/python -m tests.certain --seed $(or $(SEED),0) --show $(or $(SHOW),0) $(if $(SHORT),--short) $(addprefix --row ,$(ROW))
+certain: $(READY) ## is a complete call the one that was made; writes docs/data/certain.json; SHORT=1 SEED=1 ROW=cuts SHOW=5 write nothing [.venv 230 MB, 2 min | 2 min; SHORT=1 30 s]
+	$(BIN)/python -m tests.certain $(if $(SHORT)$(SEED)$(ROW)$(SHOW),,--figures) --seed $(or $(SEED),0) --show $(or $(SHOW),0) $(if $(SHORT),--short) $(addprefix --row ,$(ROW))
 
 suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show 5' [.venv 230 MB, 2 min | 2 min]
 	$(BIN)/python suite/run.py '$(BIN)/python suite/adapters/toolgram_adapter.py' $(ARGS)
@@ -172,8 +172,11 @@ judged: $(READY) ## judge every case of other parsers' tests in ../shared and wr
 scoreboard: $(READY) $(if $(SCOREBOARD),,$(PEERS)/.ready) ## toolgram, vLLM, SGLang and transformers on the same outputs; writes docs/scoreboard.md [.venv 230 MB + .venv-peers 2.4 GB | minutes]
 	$(BIN)/python -m tests.scoreboard --peers $(PEERS)/bin/python --write docs/scoreboard.md $(SCOREBOARD)
 
-readme-table: $(READY) $(PEERS)/.ready ## vLLM, SGLang and toolgram on the output that the README shows first; writes its table [.venv 230 MB + .venv-peers 2.4 GB | 1 min]
-	$(BIN)/python -m tests.scoreboard.one_output --peers $(PEERS)/bin/python --write README.md
+one-output: $(READY) $(PEERS)/.ready ## vLLM, SGLang and toolgram on the output that docs/scoreboard.md shows first; writes its table [.venv 230 MB + .venv-peers 2.4 GB | 1 min]
+	$(BIN)/python -m tests.scoreboard.one_output --peers $(PEERS)/bin/python --write docs/scoreboard.md
+
+recording: $(READY) ## record `toolgram try` for the README, as docs/recording.svg [.venv 230 MB, 2 min | 2 s]
+	$(BIN)/python -m tests.recording
 
 templates: $(READY) ## fetch real chat templates for `make conformance` into tests/conformance/templates/ [.venv 230 MB + sources 100 MB | 1 min]
 	$(BIN)/python -m tests.conformance.fetch_templates
@@ -181,6 +184,12 @@ templates: $(READY) ## fetch real chat templates for `make conformance` into tes
 lint: $(READY) ## ruff, and import-linter for the layers of the package [.venv 230 MB, 2 min | 5 s]
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-cache --no-logo
+
+prose: $(READY) ## words on pages, in docstrings and in comments that a reader would not expect [.venv 230 MB, 2 min | 5 s]
+	$(BIN)/python -m tests.prose
+
+commits: $(READY) ## subjects and bodies of the commits since the last release [.venv 230 MB, 2 min | 1 s]
+	$(BIN)/python -m tests.commits
 
 complexity: $(READY) ## complex functions, and the lines of each part beside its ceiling [.venv 230 MB, 2 min | 10 s]
 	$(BIN)/python -m tests.complexity
@@ -222,19 +231,25 @@ $(PEERS)/.ready: benchmarks/peers-requirements.txt
 	@touch $@
 
 docs: $(READY) ## write the pages about the formats and build the site into site/ [.venv 230 MB, 2 min | 3 min]
-	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --embed docs/guides/write-a-format.md
+	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/guides/write-a-format.md
 	$(BIN)/python -m tests.help_page --write docs/reference/cli.md
+	$(BIN)/python -m tests.reference_pages
+	$(BIN)/python -m benchmarks.summary
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build [.venv 230 MB, 2 min | 3 min]
-	$(BIN)/toolgram docs --embed README.md --embed docs/specs/README.md --embed docs/guides/write-a-format.md --check
+	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/guides/write-a-format.md --check
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
 
 playground/node_modules/.package-lock.json: playground/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix playground
 
-site: docs playground/node_modules/.package-lock.json ## build the site and the playground, which runs toolgram in the browser [.venv 230 MB + npm 10 MB, 2 min | 4 min]
+site: playground/node_modules/.package-lock.json ## build the site and the playground, which runs toolgram in the browser [.venv 230 MB + npm 10 MB, 2 min | 4 min]
+	TOOLGRAM_PLAYGROUND=1 $(MAKE) --no-print-directory docs
 	$(BIN)/python playground/build.py site/playground
+
+screenshots: site ## pages of the site in Chromium, wide and narrow, light and dark; fails if one is too wide; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 6 min]
+	node playground/screenshots.mjs site
 
 test-site: site ## the playground in a real headless Chromium without a network; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 5 min]
 	node playground/test.mjs site/playground
@@ -252,8 +267,14 @@ wheel-check: $(READY) ## build the wheel, install it into an empty environment a
 release-check: $(READY) ## build sdist and wheel, check, install on every Python here, type a sample [.venv 230 MB + wheels 20 MB, 2 min | minutes]
 	$(BIN)/python -m tests.release.check
 
+release: $(READY) ## build what a release has into dist/: wheel, source distribution, release notes, SHA256SUMS [.venv 230 MB, 2 min | 10 s]
+	rm -rf dist && $(BIN)/python -m hatchling build --directory dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m tests.release.notes > dist/NOTES.md
+	cd dist && sha256sum *.whl *.tar.gz NOTES.md > SHA256SUMS && cat SHA256SUMS
+
 ci: $(READY) ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types certain-short docs-check wheel-check demo
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint commits types certain-short docs-check wheel-check demo
 	$(MAKE) --no-print-directory test test-vllm-if-built bench-check
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]

@@ -12,6 +12,8 @@ import toolgram
 from toolgram.adapters import to_anthropic_message, to_chat_message
 from toolgram.anomalies import KINDS
 from toolgram.events import Event
+from toolgram.explain import recognise
+from toolgram.explain.recognising import is_found
 from toolgram.export import TARGETS
 from toolgram.runtime.stream import TraceStep
 
@@ -66,6 +68,15 @@ def read(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def recognised(request: dict[str, Any]) -> dict[str, Any]:
+    """The format that reads the most of an output, and why; no name if none finds anything in it."""
+    best = recognise([request["output"]], _tools(request), request.get("prefix"))[0]
+    if not is_found(best):
+        return {"name": "", "why": "No shipped format finds a call or a marker in this text, so all of it is content."}
+    alike = f"; read alike by {', '.join(best.alike)}" if best.alike else ""
+    return {"name": best.name, "why": best.why + alike}
+
+
 def diagram(request: dict[str, Any]) -> dict[str, Any]:
     """The diagram as Mermaid text, and the box of each state."""
     fmt = _format(request)
@@ -100,7 +111,7 @@ def files(request: dict[str, Any]) -> dict[str, Any]:
     return {"name": fmt.name, "lark": fmt.grammar_text, "yaml": fmt.machine_text, "report": report}
 
 
-REQUESTS = {each.__name__: each for each in (formats, read, diagram, explain, export, files)}
+REQUESTS = {each.__name__: each for each in (formats, read, recognised, diagram, explain, export, files)}
 
 
 def _format(request: dict[str, Any]) -> toolgram.Format:

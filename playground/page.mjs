@@ -4,7 +4,7 @@ import { drawn, light } from "./drawing.mjs";
 import { fromFragment, toFragment } from "./state.mjs";
 
 const at = (id) => document.getElementById(id);
-const FIELDS = ["format", "output", "template", "tools", "eos", "prefix", "strict", "size"];
+const FIELDS = ["format", "output", "template", "tools", "eos", "prefix", "strict", "size", "expected"];
 const VIEWS = { text: "Text", events: "Events", diagram: "Diagram", message: "Message", why: "Why", grammar: "Grammar", files: "Files" };
 const KINDS = { content: "content", reasoning: "reasoning", tool_call_start: "name of a call", tool_call_delta: "arguments",
   dropped: "marker, dropped", malformed: "malformed", held: "held back", unread: "not read yet" };
@@ -52,7 +52,10 @@ function table(head, rows) {
   const made = make("table");
   for (const [kind, cells] of [["th", head], ...rows.map((row) => ["td", row])]) {
     const line = made.appendChild(make("tr"));
-    for (const cell of cells) line.appendChild(make(kind, String(cell)));
+    for (const cell of cells) {
+      if (cell instanceof Node) line.appendChild(make(kind)).appendChild(cell);
+      else line.appendChild(make(kind, String(cell)));
+    }
   }
   return made;
 }
@@ -88,6 +91,7 @@ const SHOW = {
     const rows = steps.flatMap((step, index) => step.events.map((event) => [index + 1, event.type,
       event.name ?? event.arguments ?? event.text ?? "", event.status ?? event.why ?? event.id ?? ""]));
     panel.appendChild(table(["delta", "event", "says", ""], rows.reverse()));
+    panel.appendChild(make("a", "What each event means", { href: "../reference/events/" }));
   },
   async diagram(panel, steps) {
     const choose = panel.appendChild(make("button", level === "path" ? "Show the whole machine" : "Show the happy path", { type: "button" }));
@@ -106,7 +110,8 @@ const SHOW = {
     const told = await ask("explain", request());
     panel.append(make("p", told.verdict), heading("Anomalies"));
     if (!result.anomalies.length) panel.append(make("p", "None: the output is as the format has it.", { class: "faint" }));
-    else panel.append(table(["kind", "at", "text", "what it means"], result.anomalies.map((each) => [each.kind, each.start, each.text, each.why || each.meaning])));
+    else panel.append(table(["kind", "at", "text", "what it means"], result.anomalies.map((each) => [make("a", each.kind, { href: `../reference/anomalies/${each.kind}/` }), each.start, each.text, each.why || each.meaning])));
+    if (at("expected").value) panel.append(heading("Expected"), make("pre", at("expected").value), heading("Read"), json(result.message));
     if (told.held.length) panel.append(heading("Held back until it was certain"), table(["from", "text", "outcome", "why"], told.held.map((each) => [each.start, each.text, each.outcome, each.why])));
     const better = told.alternatives.filter((each) => each.better);
     if (better.length) panel.append(heading("Formats that read more of it"), table(["format", "calls"], better.map((each) => [each.name, each.calls])));
@@ -215,6 +220,7 @@ async function start() {
     level = state.level === "whole" ? "whole" : "path";
     target = targets.includes(state.target) ? state.target : target;
     at("more").open = Boolean(state.template);
+    at("report").open = Boolean(state.expected);
   }
   const own = example();
   if (!state) at("output").value = own;
@@ -225,6 +231,15 @@ async function start() {
 
 at("format").onchange = () => { at("output").value = example(); at("template").value = ""; read(); };
 for (const name of FIELDS.filter((name) => name !== "format")) at(name).oninput = () => read();
+at("recognise").onclick = async () => {
+  const found = await ask("recognised", request());
+  if (found.name) {
+    at("format").value = found.name;
+    at("template").value = "";
+  } else view = "why";
+  at("models").textContent = found.why;
+  await read();
+};
 at("slider").oninput = () => show().then(keep);
 at("copy").onclick = async () => {
   await keep();

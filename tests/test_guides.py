@@ -25,8 +25,10 @@ ROOT = Path(__file__).parent.parent
 GUIDES = [f"docs/guides/{place.name}" for place in sorted((ROOT / "docs/guides").glob("*.md"))]
 WRITTEN = sorted(place.name for place in (ROOT / "docs").glob("*.md"))
 REFERENCE = sorted(f"docs/reference/{place.name}" for place in (ROOT / "docs/reference").glob("*.md"))
-PAGES = ["README.md", "docs/specs/README.md", *(f"docs/{name}" for name in WRITTEN), *REFERENCE, *GUIDES]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+START = sorted(f"docs/start/{place.name}" for place in (ROOT / "docs/start").glob("*.md"))
+PAGES = ["README.md", "docs/specs/README.md", *(f"docs/{name}" for name in WRITTEN), *REFERENCE, *GUIDES, *START]
+BLOCK = re.compile(r"^```(\w*)(?: [\w.]+)?\n(.*?)^```$", re.M | re.S)
+FILE = re.compile(r"^```text ([\w.]+)\n(.*?)^```$", re.M | re.S)  # a text that the reader saves
 TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content or '' }}{% for t in m.tool_calls or [] %}<tool_call>{"name": "{{ t.function.name }}", "arguments": \
 {{ t.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>
@@ -84,6 +86,8 @@ def run_commands(block: str, folder: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
+    for name, text in FILE.findall((ROOT / page).read_text(encoding="utf-8")):
+        (folder / name).write_text(text, encoding="utf-8")
     for language, block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
         match language:
             case "python":
@@ -97,6 +101,14 @@ def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture
                 pass  # shown; the files of a format are used by the commands
             case _:
                 pytest.fail(f"{page}: a block of {language or 'no language'}: neither run nor known not to run")
+
+
+@pytest.mark.parametrize("page", [page for page in GUIDES if not page.endswith(("write-a-format.md", "proofs.md"))])
+def test_a_guide_is_short_and_says_what_to_do_if_it_fails(page: str) -> None:
+    """The others are a lesson with the reference of what it teaches, and a table."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert 300 <= len(text.split()) <= 900
+    assert re.search(r"^## (?:If it fails|The usual causes)$", text, re.M), page
 
 
 def test_the_tables_of_the_vocabulary_are_current() -> None:

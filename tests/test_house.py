@@ -138,10 +138,3 @@ def test_help_says_what_every_target_installs_and_how_long_it_takes(root: Path) 
         assert re.search(r"\d (MB|GB)\b", installs) or installs == "nothing" or "C++ build" in installs, name
         assert re.search(r"\b(\d+ (s|min)|minutes|hours|at once)\b", runs), name
         assert does, name
-
-
-def test_the_first_screen_of_the_readme_names_the_commands_that_set_everything_up(root: Path) -> None:
-    top = (root / "README.md").read_text("utf-8").partition("<!-- table")[0]
-    assert "- `make demo` " in top
-    assert "- `make test` " in top
-    assert len(top.splitlines()) < 30

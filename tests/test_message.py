@@ -79,7 +79,7 @@ def test_nothing_is_an_empty_message() -> None:
 def test_every_kind_of_anomaly_is_on_the_page() -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "anomalies.md").read_text(encoding="utf-8")
     for kind, says in KINDS.items():
-        assert f"| `{kind}` | {says} |" in page
+        assert f"| [`{kind}`](reference/anomalies/{kind}.md) | {says} |" in page
 
 
 @pytest.mark.parametrize(

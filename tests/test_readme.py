@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests import recording
 from tests.scoreboard import one_output
 from tests.scoreboard.__main__ import ask
 from toolgram.pages.tables import refreshed
+
+LONGEST = 180  # lines
+LONGEST_ROUTE = 8  # lines of the part of a route that a reader copies
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +23,53 @@ def readme(root: Path) -> str:
     return (root / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def scoreboard(root: Path) -> str:
+    return (root / "docs" / "scoreboard.md").read_text(encoding="utf-8")
+
+
+def test_it_is_short_and_names_the_two_commands_that_set_everything_up(readme: str) -> None:
+    assert len(readme.splitlines()) <= LONGEST
+    top = readme.partition("\n## Use")[0]
+    assert "- `make demo` " in top
+    assert "- `make test` " in top
+
+
+def test_every_route_is_short(readme: str) -> None:
+    routes = re.findall(r"^```(?:sh|python)\n(.*?)^```", readme.partition("\n## Use")[2], re.M | re.S)
+    assert len(routes) >= 5
+    assert [route for route in routes if len(route.splitlines()) > LONGEST_ROUTE] == []
+
+
 def test_the_first_example_runs(readme: str, capsys: pytest.CaptureFixture[str]) -> None:
     example = readme.split("```python\n", 1)[1].split("```", 1)[0]
     exec(example, {})
     shown = capsys.readouterr().out
-    assert "text      Let me see.\ncall      0 add\narguments 0 {" in shown
-    assert "'status': 'complete'" in shown
+    assert "Content(text='Hm.'" in shown
+    assert "name='get_weather', arguments='{\"city\": \"Paris\"}', status='complete'" in shown
+
+
+def test_the_models_of_the_table_are_those_of_the_formats(readme: str) -> None:
+    """A reader looks for the name of a model: each row has one that the format declares."""
+    rows = re.findall(r"^\| (.+) \| \[`(\w+)`\]\(docs/specs/\2\.md\) \|$", readme, re.M)
+    assert len(rows) == 10
+    for models, name in rows:
+        fmt = toolgram.get_format(name)
+        first = re.split(r",| and | \(", models)[0]
+        assert any(first.lower() in model.lower() for model in (*fmt.models, fmt.title)), (first, name)
+
+
+def test_the_first_page_of_the_site_has_the_same_models(readme: str, root: Path) -> None:
+    table = re.compile(r"^\| model \| format \|\n(?:\|.*\n)+", re.M)
+    home, here = table.search((root / "docs/index.md").read_text(encoding="utf-8")), table.search(readme)
+    assert home is not None
+    assert here is not None
+    assert home[0] == here[0].replace("(docs/", "(")
+
+
+def test_the_recording_is_what_the_command_prints_now() -> None:
+    written = recording.PICTURE.read_text(encoding="utf-8")
+    assert recording.picture(recording.lines()) == written, "run make recording"
 
 
 def test_the_table_of_formats_lists_what_ships(root: Path) -> None:
@@ -33,20 +78,13 @@ def test_the_table_of_formats_lists_what_ships(root: Path) -> None:
     assert refreshed(pages) == pages, "run make docs"
 
 
-def test_what_the_first_screen_says_of_the_llama_output(readme: str) -> None:
-    output = readme.split("```text\n", 1)[1].split("\n```", 1)[0]
-    message = toolgram.get_format("llama3_json").parse(output)
-    (call,) = message.tool_calls
-    assert f"| `{message.content}` | `{call.name}({call.arguments})` |" in readme
-
-
-def test_toolgram_reads_the_first_output_as_its_row_says(readme: str) -> None:
-    """The rows of the other parsers need their environments: `make readme-table`."""
-    asked = one_output.question(one_output.output_of(readme))
+def test_toolgram_reads_the_one_output_as_its_row_says(scoreboard: str) -> None:
+    """The rows of the other parsers need their environments: `make one-output`."""
+    asked = one_output.question(one_output.output_of(scoreboard))
     peer = ask("toolgram", sys.executable, [asked])
     rows = one_output.rows("toolgram", peer.version, one_output.FORMAT, peer.answers["one"]["runs"])
     assert len(rows) == 1
-    assert rows[0] in readme.split(one_output.BEGIN)[1].split(one_output.END)[0]
+    assert rows[0] in scoreboard.split(one_output.BEGIN)[1].split(one_output.END)[0]
 
 
 def test_streams_that_gave_the_same_are_one_row() -> None:

@@ -45,7 +45,7 @@ def test_try_and_explain_agree() -> None:
     assert (status, said.split()[1]) == (0, "hermes")
     status, said = run("explain", text=text)
     assert status == 0
-    assert "format hermes: 1 complete calls" in said
+    assert "format hermes: 1 complete call," in said
     status, said = run("explain", "--format", "mistral_v11", "--json", text=text)
     data = json.loads(said)
     assert next(each["name"] for each in data["alternatives"] if each["better"]) == "hermes"

@@ -169,11 +169,6 @@ def test_an_embedded_table_is_refreshed_and_the_rest_is_left_alone() -> None:
     assert refreshed(new) == new
 
 
-def test_embedded_names_lead_to_pages() -> None:
-    new = refreshed("<!-- toolgram names docs/specs/ -->\n<!-- /toolgram names -->")
-    assert re.findall(r"\[`(\w+)`\]\(docs/specs/\1\.md\)", new) == toolgram.format_names()
-
-
 def test_embedding_needs_a_place_and_a_known_table() -> None:
     with pytest.raises(toolgram.ToolgramError, match="no place for a table"):
         refreshed("nothing here")

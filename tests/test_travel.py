@@ -19,6 +19,7 @@ from tests.properties.selection import every_format
 from tests.strategies import outputs
 from tests.streams import run
 from toolgram.call_ids import random_call_ids
+from toolgram.late_imports import install_line
 
 TEMPLATES = Path(__file__).parent / "derive" / "templates"
 
@@ -147,4 +148,4 @@ except toolgram.ToolgramError as error:
 
 def test_without_jinja_everything_else_works() -> None:
     result = subprocess.run([sys.executable, "-c", NO_JINJA], capture_output=True, text=True, check=True)
-    assert result.stdout == "derive_format needs jinja2, which is not installed: pip install 'toolgram[derive]'\n"
+    assert result.stdout == f"derive_format needs jinja2, which is not installed: {install_line('jinja2')}\n"

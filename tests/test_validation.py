@@ -141,7 +141,7 @@ def test_a_tool_without_parameters_takes_anything() -> None:
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     validation._validator.cache_clear()
-    with pytest.raises(toolgram.ToolgramError, match="toolgram\\[validate\\]"):
+    with pytest.raises(toolgram.ToolgramError, match=r"\[validate\]"):
         check(call({}), BOOK)
 
 

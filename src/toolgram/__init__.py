@@ -26,7 +26,7 @@ from toolgram.events import (
     ToolCallStart,
 )
 from toolgram.formats import Format, format_names, get_format, load_format
-from toolgram.late_imports import late_import
+from toolgram.late_imports import install_line, late_import
 
 if TYPE_CHECKING:
     from toolgram.derive.deriving import derive_format
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolgram.tools.reading import tool_schemas
     from toolgram.wrapping import wrap
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 # What is imported when it is asked for, so that a process loads what it uses.
@@ -70,8 +70,8 @@ def __dir__() -> list[str]:
 
 
 def _no_derive_format(*args: Any, **kwargs: Any) -> Any:
-    """What `derive_format` is where jinja2 is not installed. Raises ToolgramError."""
-    raise ToolgramError("derive_format needs jinja2, which is not installed: pip install 'toolgram[derive]'")
+    """Raise ToolgramError: jinja2 is not installed."""
+    raise ToolgramError(f"derive_format needs jinja2, which is not installed: {install_line('jinja2')}")
 
 
 __all__ = [

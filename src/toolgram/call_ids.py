@@ -21,7 +21,7 @@ STYLES = tuple(_SHAPES)
 
 
 def random_call_ids(style: str = "call_24", seed: int | None = None) -> CallIds:
-    """A factory of ids in `style` ("call_24" or "mistral_9"); with a `seed`, the same ids every time.
+    """Return a factory of ids in `style` ("call_24" or "mistral_9"); with a `seed`, the same ids every time.
 
     Raises KeyError for an unknown style. The ids name calls within one conversation; they are not secrets.
     """

@@ -122,7 +122,7 @@ EVENT_TYPES: dict[str, type[Any]] = {
 
 
 def event_to_dict(event: BufferedEvent) -> dict[str, Any]:
-    """The event as a JSON-able dict, its `type` tag first."""
+    """Return the event as a JSON-able dict, its `type` tag first."""
     values: dict[str, Any] = {"type": event.type}
     for name in event.__match_args__:
         if name != "type":
@@ -131,7 +131,7 @@ def event_to_dict(event: BufferedEvent) -> dict[str, Any]:
 
 
 def event_from_dict(values: dict[str, Any]) -> BufferedEvent:
-    """The inverse of `event_to_dict`. Raises KeyError for an unknown `type`."""
+    """Return the event of such a dict. Raises KeyError for an unknown `type`."""
     fields = dict(values)
     event: BufferedEvent = EVENT_TYPES[fields.pop("type")](**fields)
     return event

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _home() -> str:
-    """Where `grammars/` and `machines/` are: in the installed package, or at the top of a checkout."""
+    """Find `grammars/` and `machines/`: in the installed package, or at the top of a checkout."""
     package = os.path.dirname(os.path.realpath(__file__))
     return package if os.path.isdir(os.path.join(package, "machines")) else os.path.dirname(os.path.dirname(package))
 
@@ -125,7 +125,7 @@ class Format:
 
     @property
     def machine_text(self) -> str:
-        """The machine file, as it stands."""
+        """The text of the machine file."""
         if self._machine_text is None:
             with open(self.spec.machine_path, encoding="utf-8") as file:
                 self.__dict__["_machine_text"] = file.read()
@@ -137,7 +137,7 @@ class Format:
         return self.spec.machine_dict
 
     def diagram(self, kind: Kind = "mermaid", level: Level = "path") -> str:
-        """The state diagram, as `mermaid` or `dot` text or as an `svg` document.
+        """Return the state diagram, as `mermaid` or `dot` text or as an `svg` document.
 
         `path` has a few boxes, the way that the format's own example outputs take; `whole` has every state.
         Raises ToolgramError for another kind or level, and where `dot` or `svg` need a package
@@ -168,7 +168,7 @@ class Format:
         return made
 
     def _chosen(self, tools: Sequence[Any] | None, strict: bool) -> tuple[Any, Program]:
-        """The tools of a request, and the compiled form that reads its output."""
+        """Return the tools of a request, and the compiled form that reads its output."""
         program = self.strict_program if strict else self.program
         if not (self.spec.line_calls or self.spec.bare_calls) or tools is None or strict:
             return tools, program
@@ -211,7 +211,7 @@ class Format:
         return Format(text_only(self.spec), self._machine_text, self.report)
 
     def with_suffix_of(self, texts: Iterable[str]) -> Format:
-        """The format with the suffix that these texts, of special tokens or of a prompt, have in its markers.
+        """Return the format with the suffix that these texts, of special tokens or of a prompt, have in its markers.
 
         Some checkpoints write a suffix of their own in every marker (`<think:6124c78e>`). `parser`, `parse`, `export`
         and `explain` ask for it themselves. The format itself where it knows no suffix, and where there is no other.
@@ -221,7 +221,7 @@ class Format:
         return found
 
     def reference_machine(self) -> ReferenceMachine:
-        """The real `transitions` machine, to drive trigger by trigger; for tests, `explain`, and callbacks."""
+        """Return the real `transitions` machine, to drive trigger by trigger; for tests, `explain` and callbacks."""
         machine: ReferenceMachine = late_import("reference_machine")(self.spec)
         return machine
 
@@ -232,7 +232,7 @@ class Format:
         return grammar
 
     def reference_parse(self, text: str, prefix: str | None = None) -> Message:
-        """The message of a complete, well-formed output, by Lark's own parse of it. Slow; for tests.
+        """Return the message of a complete, well-formed output, by Lark's own parse of it. Slow; for tests.
 
         `prefix` is the generation prompt, as for `parser`. Raises ToolgramError where the grammar does not accept it.
         """
@@ -250,7 +250,7 @@ class Format:
         keep_message: bool = True,
         strict: bool = False,
     ) -> Parser:
-        """A parser for one stream.
+        """Return a parser for one stream.
 
         `tools` are in any known shape (`toolgram.tools`); a call to none of them is an anomaly. `prefix` is what the
         prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
@@ -282,7 +282,7 @@ class Format:
         strict: bool = False,
         call_ids: CallIds | None = None,
     ) -> Message:
-        """The message of a whole output: what one `feed` and one `close` add up to. Never raises on any text.
+        """Parse a whole output: the message of one `feed` and one `close`. Never raises on any text.
 
         `tools`, `prefix`, `call_ids` and `strict` are those of `parser`.
         """
@@ -334,7 +334,7 @@ class Format:
         stop_tokens_inside: bool = False,
         answer_format: Mapping[str, Any] | None = None,
     ) -> Export:
-        """The grammar that keeps a model to what this format's parser reads as complete, valid calls.
+        """Return the grammar that constrains a model to what this parser reads as complete, valid calls.
 
         `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
         `tools` are in any known shape, and arguments follow their schemas; `tool_choice` is `auto` (or
@@ -381,7 +381,7 @@ class Format:
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Parser:
-        """A parser that goes on where `Parser.snapshot` was taken. Its message begins there,
+        """Return a parser that goes on where `Parser.snapshot` was taken. Its message begins there,
         with the call that is open, if one is.
 
         Raises ToolgramError for a state that is none, or of another format or version.
@@ -402,7 +402,7 @@ class Format:
 
 @lru_cache(maxsize=64)
 def _unpickled(data: str, machine_text: str) -> Format:
-    """A format that was pickled, compiled once for all parsers that were pickled with it."""
+    """Load a format that was pickled; it is compiled once for all parsers that were pickled with it."""
     spec = load_spec(json.loads(data))
     return Format(replace(spec, import_paths=(str(grammar_home()),)), machine_text)
 
@@ -412,21 +412,21 @@ def _unpickled_derived(data: str, machine_text: str, report: DeriveReport) -> Fo
 
 
 def grammar_home() -> Path:
-    """The directory of the shipped grammars, in which the common ones are that others import."""
+    """Return the directory of the shipped grammars, which also has the common ones that they import."""
     from pathlib import Path
 
     return Path(_home(), "grammars")
 
 
 def format_names() -> list[str]:
-    """The names of the shipped formats, sorted."""
+    """Return the names of the shipped formats, sorted."""
     files = map(os.path.splitext, os.listdir(os.path.join(_home(), "machines")))
     return sorted(name for name, ending in files if ending == ".yaml")
 
 
 @lru_cache(maxsize=256)
 def get_format(name: str) -> Format:
-    """The shipped format of this name: its own, that of a parser of vLLM or SGLang, or the id of a model.
+    """Return the shipped format of this name: its own, that of a parser of vLLM or SGLang, or the id of a model.
 
     `Format.choice` says why it is this format, where the name alone does not. Raises UnknownFormat, which lists the
     names and suggests the nearest.
@@ -450,7 +450,7 @@ def _shipped(name: str) -> Format:
 
 
 def load_format(grammar: str | Path, machine: str | Path) -> Format:
-    """A format from two files of your own. Raises FormatError, which says file, line and remedy."""
+    """Load a format from two files of your own. Raises FormatError, which says file, line and remedy."""
     from toolgram.program.look_ahead import TooManyWays
 
     fmt = _load(grammar, machine)

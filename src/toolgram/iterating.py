@@ -17,10 +17,10 @@ class Fed(Protocol):
     """What deltas are fed to: a parser."""
 
     def feed(self, delta: str) -> list[Event]:
-        """The events of a delta."""
+        """Return the events of a delta."""
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """The events of the end of the output."""
+        """Return the events of the end of the output."""
 
 
 class Events:
@@ -71,7 +71,7 @@ class Events:
         return piece if isinstance(piece, str) else self._decoder.decode(piece)
 
     def _last(self) -> list[Event]:
-        """What the end of the source makes certain; half a character at the end is a replacement character."""
+        """Return what the end of the source makes certain; half a character becomes a replacement character."""
         rest = self._decoder.decode(b"", final=True)
         events = self._parser.feed(rest) if rest else []
         reason = self._finish_reason or getattr(self._source, "finish_reason", None)

@@ -30,7 +30,7 @@ LATE_IMPORTS = {
 
 
 def late_import(name: str) -> Any:
-    """The function or class of this name in the table. Raises ImportError where an optional package is missing."""
+    """Return the function or class of this name. Raises ImportError if an optional package is missing."""
     module, _, attribute = LATE_IMPORTS[name].partition(":")
     return getattr(import_module(module), attribute)
 
@@ -45,18 +45,27 @@ _EXTRAS = {
 
 
 def install_line(package: str) -> str:
-    """The command that installs an optional package, from wherever this one was installed."""
-    import json
+    """Return the command that installs an optional package, from wherever toolgram itself was installed."""
     import sys
-    from importlib.metadata import PackageNotFoundError, distribution
+    from importlib.util import find_spec
 
     extra = _EXTRAS.get(package.partition(".")[0])
-    if extra is None:
-        return f"{sys.executable} -m pip install {package}"
+    pip = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
+    return f"{pip} {package if extra is None else _requirement(extra)}"
+
+
+def _requirement(extra: str) -> str:
+    """Return toolgram with an extra, as pip and uv take it: from an index, a folder, a file, or a repository."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
-        url = json.loads(distribution("toolgram").read_text("direct_url.json") or "{}").get("url", "")
+        source = json.loads(distribution("toolgram").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
-        url = ""
-    source = url.removeprefix("file://") if url.startswith("file://") else f"toolgram @ {url}" if url else "toolgram"
-    name, at, rest = source.partition(" @ ")
-    return f"{sys.executable} -m pip install '{name}[{extra}]{at}{rest}'"
+        source = {}
+    url = source.get("url", "")
+    if url.startswith("file://"):
+        return f"'{url.removeprefix('file://')}[{extra}]'"
+    if vcs := source.get("vcs_info"):
+        url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
+    return f"'toolgram[{extra}] @ {url}'" if url else f"'toolgram[{extra}]'"

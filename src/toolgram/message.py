@@ -2,7 +2,7 @@
 
 Strategy: a message is a fold over events and nothing else, so that a stream and a whole-text parse cannot differ.  Text
 and calls are kept in the order in which the model wrote them.  A call that failed is text: what it was made from, with
-the markers and blanks around it, stands at its place in the content, and the call itself is in `malformed`.  The source
+the markers and blanks around it, is at its place in the content, and the call itself is in `malformed`.  The source
 of a call is kept only while it may still fail.
 """
 
@@ -79,7 +79,7 @@ class Message:
     parts: list[Part] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """The message as JSON-able data; `parts` are left out, since they say what the rest says."""
+        """Return the message as JSON-able data, without `parts`, which repeat the rest."""
         return {
             "content": self.content,
             "reasoning": self.reasoning,
@@ -90,7 +90,7 @@ class Message:
         }
 
     def validate(self, tools: Sequence[Any] | None) -> list[CheckedCall]:
-        """Every call against the JSON Schema of its tool: all faults, in words that can go back to the model.
+        """Validate every call against the JSON Schema of its tool; return all faults, worded for the model.
 
         `tools` are in any known shape. Raises ToolgramError for an unknown one, and without jsonschema-rs (the extra
         `validate`). See `toolgram.tools.validation`.
@@ -100,13 +100,13 @@ class Message:
 
 
 def _call_fields(call: ToolCall) -> dict[str, Any]:
-    """The same as `_fields`, for what nearly every message has."""
+    """Do what `_fields` does, for what nearly every message has."""
     said = {"id": call.id, "name": call.name, "arguments": call.arguments, "status": call.status}
     return said if call.model_id is None else {**said, "model_id": call.model_id}
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """A dataclass as data; what is None is left out."""
+    """Return a dataclass as data; what is None is left out."""
     named = {name: getattr(value, name) for name in value.__match_args__}
     return {name: each for name, each in named.items() if each is not None}
 
@@ -119,7 +119,7 @@ _BRACKETS = frozenset("}])")
 
 @dataclass(slots=True)
 class _Text:
-    """Text between calls; `joined`: a blank stands before it, for what was dropped there."""
+    """Text between calls; `joined`: a blank precedes it, for what was dropped there."""
 
     pieces: MutableSequence[str] = field(default_factory=list)
     joined: bool = False
@@ -150,9 +150,9 @@ class _Call:
         self.before, self.inside, self.sources = [], [], {}
 
     def source(self) -> str:
-        """All of its text."""
+        """Return all of its text."""
         before = "".join(self.before)
-        if self.shared:  # what stands around several calls belongs to none of them
+        if self.shared:  # what is around several calls belongs to none of them
             before = before[max(before.rfind("{"), 0) :]
         pieces, at = [before], 0
         for place, text in [*self.inside, (len(self.fragments), "")]:
@@ -162,7 +162,7 @@ class _Call:
         return "".join([*pieces, *self.rest, *(() if self.shared else self.behind)])
 
     def malformed(self) -> MalformedCall:
-        """The call as one that failed."""
+        """Return the call as one that failed."""
         source = self.source()
         blanks = len(source) - len(source.lstrip())
         skipped = len("".join(self.before)) - len("".join(self.before)[max("".join(self.before).rfind("{"), 0) :])
@@ -190,7 +190,7 @@ class MessageBuilder:
         self._content: MutableSequence[str] | None = None
         self._reasoning: MutableSequence[str] | None = None
         self.fragments: MutableSequence[str] | KeyWatch = _FORGOTTEN
-        self._joined = False  # a blank stands before `content`, for what was dropped there
+        self._joined = False  # a blank precedes `content`, for what was dropped there
         self._parts: list[_Text | _Call] | None = None  # before `content`; made when it is needed, as all lists here
         self._call: _Call | None = None  # the open one
         self._failed: _Call | None = None  # one that has failed, and whose text may go on
@@ -275,7 +275,7 @@ class MessageBuilder:
             self.repeated = [*(self.repeated or ()), (index, key)]
 
     def written_as(self, source: str) -> None:
-        """The next fragment of arguments was written in another way."""
+        """Note that the next fragment of arguments was written in another way."""
         if self._call is not None:
             self._call.sources[len(self._call.fragments)] = source
 
@@ -351,12 +351,12 @@ class MessageBuilder:
             self._say(event.text, event.source)
 
     def finish(self, finish_reason: str | None) -> None:
-        """The output is over."""
+        """End the output."""
         self._finished = True
         self._finish_reason = finish_reason
 
     def message(self, anomalies: Sequence[Anomaly] = (), failed_as_text: Container[Status] = MALFORMED) -> Message:
-        """The message so far, with these anomalies. Calls with one of the statuses `failed_as_text` are text, and
+        """Return the message so far. Calls with one of the statuses `failed_as_text` are text, and
         any other is a call. Costs as much as it is long.
 
         Raises ToolgramError where nothing was kept.

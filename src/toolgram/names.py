@@ -59,7 +59,7 @@ class Names:
 
 @lru_cache(maxsize=1)
 def known_names() -> Names:
-    """The names in the data file."""
+    """Read the names in the data file."""
     data = tomllib.loads(DATA.read_text(encoding="utf-8"))
     ambiguous = {_plain(name): Choice(each["takes"], each["why"]) for name, each in data["ambiguous"].items()}
     return Names(
@@ -77,7 +77,7 @@ def _entry(about: Mapping[str, Any]) -> Entry:
 
 
 def chosen(name: str, shipped: Sequence[str]) -> Choice:
-    """The shipped format that a name stands for: its own, an alias, or the id of a model.
+    """Return the shipped format that a name stands for: its own, an alias, or the id of a model.
 
     Raises UnknownFormat, with the nearest names, or with the reason where a name is that of no format.
     """
@@ -99,7 +99,7 @@ def chosen(name: str, shipped: Sequence[str]) -> Choice:
 
 
 def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
-    """The format of the model of this id, by the longest text that begins a word of it; None where none does.
+    """Return the format of the model of this id, by the longest text that begins a word of it, or None.
 
     Ids have a dash, a dot or a slash in them. Of a path, or an id with an owner, the last name with such a text counts:
     what stands before it is a folder, an owner, or another model.
@@ -116,7 +116,7 @@ def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
 
 
 def of_server(server: str, name: str, shipped: Sequence[str]) -> str | None:
-    """The shipped format that a server's own name for a parser stands for; None where it stands for none that ships, or
+    """Return the shipped format that a server's own name for a parser stands for; None if that does not ship, or
     models of several formats share the name."""
     names = known_names()
     if name in names.shared[server]:
@@ -127,7 +127,7 @@ def of_server(server: str, name: str, shipped: Sequence[str]) -> str | None:
 
 
 def template_hint(template: str) -> str | None:
-    """The format that the text of a chat template tells of, as a hint only; None where it tells of none."""
+    """Return the format that the text of a chat template hints at, or None."""
     for name, texts in known_names().templates:
         if all(text in template for text in texts):
             return name

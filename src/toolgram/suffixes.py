@@ -2,7 +2,7 @@
 
 Strategy: the two files are written for one suffix, which the machine file names (`suffix:`).  For another one they are
 read again with that in its place, so that parser, exported grammars and pages say the same.  Which suffix a server has,
-its special tokens tell, or the markers of a prompt: the last one, which the template has written behind all messages.
+its special tokens tell, or the markers of a prompt: the last one, which the template has written after all messages.
 A suffix is a few letters and digits, so nothing else of a file can change with it.
 """
 
@@ -23,7 +23,7 @@ _SHORT = 2048  # characters: the special tokens of a server, which are the same 
 
 
 def with_suffix_of(fmt: Format, texts: Iterable[str]) -> Format:
-    """The format with the suffix of the last marker in these texts; the format itself where there is no other."""
+    """Return the format with the suffix of the last marker in these texts, or the format itself."""
     text = "\n".join(texts)  # which no marker holds
     return _as_told(fmt, text) if len(text) > _SHORT else _as_told_shortly(fmt, text)
 
@@ -37,7 +37,7 @@ _as_told_shortly = lru_cache(maxsize=_MOST_KEPT)(_as_told)
 
 
 def _last_suffix(fmt: Format, text: str) -> str:
-    """The suffix of the last marker in a text; "" without one."""
+    """Return the suffix of the last marker in a text; "" without one."""
     suffix = ""
     for match in _markers(fmt).finditer(text):
         suffix = match[match.lastindex or 0]
@@ -46,7 +46,7 @@ def _last_suffix(fmt: Format, text: str) -> str:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _markers(fmt: Format) -> re.Pattern[str]:
-    """The markers of a format with any suffix, which is the group that matches."""
+    """Return an expression for the markers of a format with any suffix, which is the group that matches."""
     suffix = fmt.spec.suffix
     texts = [shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)]
     parts = [text.partition(suffix) for text in texts if suffix in text]

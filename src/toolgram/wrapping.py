@@ -34,7 +34,7 @@ def wrap(
     prefix: str | None = None,
     reasoning: str | None = "reasoning_content",
 ) -> Client:
-    """The same client, sync or async, of `openai` or `anthropic`, which reads the raw text that its server returns.
+    """Wrap a client, sync or async, of `openai` or `anthropic`, to read the raw text that its server returns.
 
     The format is given by name or follows from a chat template; without either it follows from the model's name in the
     request, or from the first answer that has a call or a marker. A stream of which the format is not known yet comes
@@ -68,7 +68,7 @@ class _Reader:
         self._recognised: dict[str, Format] = {}
 
     def for_model(self, model: str) -> Format | None:
-        """The format of a model, as far as it is known without an answer."""
+        """Return the format of a model, as far as it is known without an answer."""
         if self.format is None and model not in self._recognised:
             choice = for_model(model, format_names())
             if choice is not None:
@@ -76,14 +76,14 @@ class _Reader:
         return self.format or self._recognised.get(model)
 
     def for_text(self, model: str, text: str) -> Format | None:
-        """The format of an answer of this model."""
+        """Return the format of an answer of this model."""
         fmt = self.for_model(model) or best_format([text])
         if fmt is not None:
             self._recognised[model] = fmt
         return fmt
 
     def answer_to(self, request: Any) -> _Chat | _Messages | None:
-        """What reads the answer to a request; None for one that is of no kind that is read here."""
+        """Return what reads the answer to a request; None for a kind that is not read here."""
         path = str(request.url.path)
         if request.method != "POST" or not path.endswith(("/chat/completions", "/messages")):
             return None
@@ -108,7 +108,7 @@ class _Output:
         self.begun = False
 
     def feed(self, text: str) -> list[Event]:
-        """The events of some text; all is held until the format is known."""
+        """Return the events of some text; all of it is held until the format is known."""
         if self._fmt is None:
             self._held += text
             return []
@@ -117,14 +117,14 @@ class _Output:
         return list(self._parser.feed(text))
 
     def close(self, reason: str | None) -> list[Event]:
-        """The events of the end."""
+        """Return the events of the end."""
         self._fmt = self._fmt or self._reader.for_text(self._model, self._held) or get_format("hermes").text_only
         held, self._held = self._held, ""
         events = self.feed(held)
         return events + list(self._parser.close(evidence_in(reason)))
 
     def message(self, text: str, reason: str | None) -> Any:
-        """The message of a whole text."""
+        """Return the message of a whole text."""
         self.feed(text)
         self.close(reason)
         return self._parser.message
@@ -151,7 +151,7 @@ class _Chat:
             choice["finish_reason"] = message_finish_reason(read)
 
     def chunks(self, said: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What becomes of one chunk of a stream."""
+        """Convert one chunk of a stream."""
         if not said.get("choices"):
             yield said
             return
@@ -172,7 +172,7 @@ class _Chat:
                 yield from ended
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """What is left of choices that the server did not end."""
+        """Return what is left of choices that the server did not end."""
         for output, adapter in self._choices.values():
             yield from adapter.end(output.close(None), None)
 
@@ -207,7 +207,7 @@ class _Messages:
         said |= {"content": others + made["content"], "stop_reason": made["stop_reason"]}
 
     def chunks(self, said: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What becomes of one event of a stream."""
+        """Convert one event of a stream."""
         kind, delta = said.get("type"), said.get("delta") or {}
         if kind == "content_block_start":
             self._open = str(said["content_block"].get("type"))
@@ -252,11 +252,11 @@ class _Stream:
         self._answer, self._data = answer, SSEData()
 
     def feed(self, piece: bytes) -> bytes:
-        """What becomes of some bytes."""
+        """Convert some bytes."""
         return "".join(map(self._changed, self._data.feed(piece))).encode()
 
     def end(self) -> bytes:
-        """What becomes of the rest."""
+        """Convert the rest."""
         return "".join(map(self._changed, self._data.end())).encode()
 
     def _changed(self, data: str) -> str:
@@ -303,7 +303,7 @@ class _Transport:
         return _whole(response, answer)
 
     async def handle_async_request(self, request: Any) -> Any:
-        """The same without waiting."""
+        """Do the same without waiting."""
         response, answer = await self._inner.handle_async_request(request), self._reader.answer_to(request)
         if answer is None or response.status_code != 200:
             return response
@@ -370,7 +370,7 @@ def _whole(response: Any, answer: _Chat | _Messages) -> Any:
 
 
 def _with_stream(response: Any, body: type[_SyncBytes | _AsyncBytes], answer: _Chat | _Messages) -> Any:
-    """The response with a body that the library knows as one: a subclass of what its own body is."""
+    """Return the response with a body that the library accepts: a subclass of its own body's class."""
     names = ("SyncByteStream", "AsyncByteStream")
     base = next(each for each in type(response.stream).__mro__ if each.__name__ in names)
     stream = type(body.__name__, (body, base), {})(response, _Stream(answer))
@@ -380,6 +380,6 @@ def _with_stream(response: Any, body: type[_SyncBytes | _AsyncBytes], answer: _C
 
 
 def _headers(response: Any) -> list[tuple[str, str]]:
-    """The headers of a response whose body is another one now, and not compressed."""
+    """Return the headers of a response whose body was replaced and is not compressed."""
     gone = ("content-length", "content-encoding", "transfer-encoding")
     return [(name, value) for name, value in response.headers.multi_items() if name.lower() not in gone]

@@ -26,6 +26,7 @@ from pathlib import Path
 import toolgram
 from tests.certain.rows import ROWS, cuts, real_outputs
 from tests.certain.samples import OTHER_TOOLS, TOOLS, Calls, Sample, complete_calls, read, shown, verdict
+from tests.figures import write_figures
 
 READ = Path(__file__).parent / "real_outputs_read.json"
 
@@ -114,10 +115,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--row", choices=[*ROWS, "torn", "real"], action="append", help="default: all")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N wrong and N lost ones of each row")
     parser.add_argument("--write", action="store_true", help="keep the calls that are read in real outputs now")
+    parser.add_argument("--figures", action="store_true", help="write docs/data/certain.json")
     chosen = parser.parse_args(arguments)
     if chosen.write:
         READ.write_text(json.dumps(calls_read(), indent=0) + "\n", "utf-8")
-    size, failures = 0.3 if chosen.short else 1.0, 0
+    size, failures, totals = 0.3 if chosen.short else 1.0, 0, Counter[str]()
     print(f"{'row':10} {'wrong':>7} {'right':>8} {'lost':>7} {'of':>8}")
     for key in chosen.row or [*ROWS, "torn", "real"]:
         begun, rng = time.monotonic(), random.Random(f"{chosen.seed} {key}")
@@ -133,6 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             title, found = ROWS[key][0], count(ROWS[key][1](rng, size))
         report(key, title, found, time.monotonic() - begun, chosen.show)
         failures += found.verdicts["wrong"]
+        totals.update({"texts": found.verdicts.total() * (key != "torn"), "wrong": found.verdicts["wrong"]})
+    if chosen.figures:
+        write_figures("certain", "make certain", totals)
     return int(failures > 0)
 
 

@@ -136,7 +136,7 @@ def test_an_unreachable_state_is_named() -> None:
 
 def test_a_state_without_a_way_out_is_named() -> None:
     trap = Transition("EOS", "REASONING", "TRAP", (), 9)
-    (problem,) = sanity.ends(changed(lambda found: [*found, trap], TRAP=lone("TRAP")))
+    (problem,) = sanity.dead_states(changed(lambda found: [*found, trap], TRAP=lone("TRAP")))
     assert "TRAP has no way to ALL_TOOLS_COMPLETE" in problem
 
 

@@ -24,6 +24,7 @@ from toolgram.cli.deriving import DeriveOptions
 from toolgram.cli.template_table import COLUMNS, Entry
 from toolgram.cli.templates import Source, name_for
 from toolgram.derive.report import DeriveReport, Probe
+from toolgram.late_imports import install_line
 
 HERMES = """\
 {%- for message in messages -%}
@@ -391,13 +392,13 @@ def without_jinja(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_without_jinja(hermes: Path) -> None:
     done = without_jinja("derive", str(hermes))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == 'toolgram: derive needs jinja2; pip install "toolgram[derive]"\n'
+    assert done.stderr == f"toolgram: derive needs jinja2; {install_line('jinja2')}\n"
 
 
 def test_other_commands_without_jinja() -> None:
     done = without_jinja("export", "hermes", "--target", "response_template")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == 'toolgram: response_template needs jinja2; pip install "toolgram[derive]"\n'
+    assert done.stderr == f"toolgram: response_template needs jinja2; {install_line('jinja2')}\n"
     assert without_jinja("formats").returncode == 0
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 import toolgram
 from tests.own_format import write_own_format
 from toolgram.cli.app import app
+from toolgram.late_imports import install_line
 
 
 def run(*arguments: str | Path) -> Result:
@@ -64,7 +65,7 @@ def test_diagram_without_its_package_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "mermaid_render", None)
     result = run("diagram", "mistral_v11", "-o", tmp_path / "x.svg")
     assert result.exit_code == 1
-    assert "toolgram[diagrams]" in result.stderr
+    assert install_line("graphviz") in result.stderr
     assert not (tmp_path / "x.svg").exists()
 
 

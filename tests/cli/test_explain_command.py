@@ -34,7 +34,7 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     assert "`toolgram parse --format mistral_v" in lines[0]
     for heading in ("the event that", "other formats that read more"):
         assert any(line.startswith(heading) for line in lines), heading
-    assert any("mistral_v3" in line and "1 complete calls" in line for line in lines)
+    assert any("mistral_v3" in line and "1 complete call," in line for line in lines)
 
 
 def test_no_section_is_empty() -> None:

@@ -46,11 +46,17 @@ def test_the_line_names_where_it_was_installed_from(monkeypatch: pytest.MonkeyPa
     for text, wanted in (
         (None, "'toolgram[derive]'"),
         ('{"url": "file:///src/toolgram", "dir_info": {"editable": true}}', "'/src/toolgram[derive]'"),
+        (
+            '{"url": "https://host/toolgram", "vcs_info": {"vcs": "git", "commit_id": "a1b2"}}',
+            "'toolgram[derive] @ git+https://host/toolgram@a1b2'",
+        ),
         ('{"url": "https://host/toolgram.whl", "archive_info": {}}', "'toolgram[derive] @ https://host/toolgram.whl'"),
     ):
         monkeypatch.setattr("importlib.metadata.distribution", lambda name, text=text: Distribution(text))
         assert install_line("jinja2") == f"{sys.executable} -m pip install {wanted}"
     assert install_line("nobody").endswith("pip install nobody")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # the environments of uv have no pip
+    assert install_line("nobody") == f"uv pip install --python {sys.executable} nobody"
 
 
 def test_an_unknown_name_says_what_to_do() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.running import CALL, HOSTILE, V11, WAIT, line_of, on_terminal, run
 from toolgram.bulk.json_rows import CONTROLS
+from toolgram.late_imports import install_line
 
 
 class TestRows:
@@ -221,5 +222,5 @@ class TestRows:
             command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 1
-            assert 'needs pyarrow: pip install "toolgram[bulk]"' in done.stderr
+            assert f"needs pyarrow: {install_line('pyarrow')}" in done.stderr
             assert done.stderr.count("\n") == 1

@@ -152,7 +152,7 @@ REASONS: tuple[tuple[Rule, str], ...] = (
     ),
     (_thought_left_in, "the peer was asked for calls alone; here reasoning is reasoning"),
     (_nothing_announced, "JSON that no marker of the family announces is text, whatever closes it"),
-    (_text_behind_calls, "text behind, between and before calls is content; peers drop some of it"),
+    (_text_behind_calls, "text after, between and before calls is content; peers drop some of it"),
     (
         _no_call_is_text,
         "what was never certain to be a call is text as it stands; peers drop its markers, or all of it",

@@ -265,7 +265,7 @@ REASONS = (
     (_repaired, "one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"),
     (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
     (_types, "a value is of the type that the schema declares, else as written; peers convert by other rules"),
-    (_more_calls, "a whole call is a call wherever it stands; peers read the first, or none beside text"),
+    (_more_calls, "a whole call is a call in any place; peers read the first, or none beside text"),
     (_undeclared, "an argument that was not declared is passed on, with an anomaly; peers drop it"),
     (_unknown_schema, "the schema of the peer's test is not recorded; where nothing is declared, the text decides"),
     (_filtered, "a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"),

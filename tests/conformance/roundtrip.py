@@ -25,6 +25,7 @@ from typing import Any
 
 import toolgram
 from tests.conformance.fetch_templates import SOURCES, TEMPLATES
+from tests.figures import write_figures
 from tests.streams import SHARED, WHOLE, cut, merged, run, sources
 from toolgram.cli.findings import warnings_of
 from toolgram.derive.comparing import shared_length
@@ -284,6 +285,18 @@ def totals(results: Sequence[Result]) -> list[str]:
     ]
 
 
+def figures(results: Sequence[Result]) -> dict[str, Any]:
+    """The rows that are read exactly, and the share that llama.cpp reads exactly: `docs/data/conformance.json`."""
+    outcomes = [outcome for result in results for outcome in result.outcomes]
+    peer = sum(result.peer("exact") + result.peer("trimmed") for result in results)
+    return {
+        "templates": len(results),
+        "rows": len(outcomes),
+        "exact": sum(outcome.exact for outcome in outcomes),
+        "llama.cpp exact or equal after trimming": peer,
+    }
+
+
 def misses(results: Sequence[Result]) -> Iterator[Outcome]:
     """The outcomes that are not as they should be."""
     for result in results:
@@ -402,6 +415,8 @@ def main(given: Sequence[str] | None = None) -> int:
     print_results(results, options.rows)
     if options.write and not options.template:
         options.write.write_text(page(results), encoding="utf-8", newline="\n")
+        engine = {"Jinja2": version("jinja2"), SOURCES[0].package: SOURCES[0].version}
+        write_figures("conformance", "make conformance", figures(results), engine)
         print(f"written: {options.write}")
     return 0 if all(outcome.sound for result in results for outcome in result.outcomes) else 1
 

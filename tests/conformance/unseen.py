@@ -268,13 +268,13 @@ def run(path: Path) -> Result:
 HEADING = "## Templates without recorded rows"
 CLASSES = (
     ("blanks that the template writes before content", "read: they are dropped (`turn_start`)"),
-    ("a turn that begins behind what closes the user's message", "read, from the generation prompt on"),
+    ("a turn that begins after the marker that closes the user's message", "read, from the generation prompt on"),
     ("Python calls whose history has no quotes or no commas", "read by what is declared, or as Python; not `ok`"),
     (
         "calls that the prompt shows and the template does not print",
         "read by the shipped format that the prompt shows, or as text; not `ok`",
     ),
-    ("calls in tags of several tokens, closed behind the last part", "read"),
+    ("calls in tags of several tokens, closed after the last part", "read"),
     ("a prompt that opens the answer", "read"),
     ("text in markers of its own where it has special characters, such as CDATA", "read"),
     ("a second header between reasoning and call", "read"),
@@ -288,7 +288,7 @@ CLASSES = (
     ("arguments as a JSON string outside of JSON", "not derived; not `ok`"),
     ("raw text that only the next marker ends", "read; calls are not exported"),
     ("a thought in a message of its own, or each call", "read"),
-    ("turns that begin in a thought of which only the end is written", "read, behind a role header that is a marker"),
+    ("turns that begin in a thought of which only the end is written", "read, after a role header that is a marker"),
     ("calls without any marker", "read; not `ok`, as prose may quote one"),
     ("messages that are refused", "asked otherwise, alone and in pairs; not `ok` where one is never printed"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
@@ -318,7 +318,7 @@ def section(results: Sequence[Result]) -> str:
         HEADING,
         "",
         "Written by `python -m tests.conformance.unseen --write docs/conformance.md`. The rows are rendered here, "
-        "independently of derivation: the messages of the recorded rows behind the template's own generation prompt. "
+        "independently of derivation: the messages of the recorded rows after the template's own generation prompt. "
         "Classes of errors were found with them, so that they are no held-out set. `ok` is what the report of the "
         "derived format says of itself.",
         "",

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.roundtrip import DATA, canonical
+from tests.figures import write_figures
 from tests.page_parts import write_part
 from tests.scoreboard.cases import SETS, Case, Questions, all_cases
 
@@ -185,6 +186,21 @@ def tables(cases: Sequence[Case], peers: Sequence[Peer], left_out: Counter[str])
     return "\n".join([*lines, *_families(cases, run, found)])
 
 
+def figures(cases: Sequence[Case], peers: Sequence[Peer]) -> dict[str, dict[str, dict[str, float]]]:
+    """Count the cases with a parser and those that it reads right, by set and peer: `docs/data/scoreboard.json`."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in SETS:
+        chosen = [case for case in cases if case.set == name]
+        found[name] = {}
+        for peer in peers:
+            counts = Counter(verdict(case, peer.answers.get(case.id))[0] for case in chosen)
+            if not peer.problem and counts[NONE] < len(chosen):
+                read = len(chosen) - counts[NONE]
+                percent = round(100 * counts[RIGHT] / read, 1)
+                found[name][PEERS[peer.name]] = {"cases": read, "right": counts[RIGHT], "percent": percent}
+    return found
+
+
 def _row(name: str, counts: Counter[str], total: int) -> str:
     read = total - counts[NONE]
     share = f" ({100 * counts[RIGHT] / read:.1f}%)" if read else ""
@@ -244,6 +260,8 @@ def main(given: Sequence[str] | None = None) -> int:
     _show(options.show, cases, peers)
     if options.write:
         write_part(options.write, BEGIN, END, text)
+        versions = {PEERS[peer.name]: peer.version for peer in peers if not peer.problem}
+        write_figures("scoreboard", "make scoreboard", figures(cases, peers), versions)
     return 0
 
 

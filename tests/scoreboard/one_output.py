@@ -1,8 +1,8 @@
-"""One output, read by each peer in many ways: what the first screen of the README says.
+"""One output, read by each peer in many ways: the first section of docs/scoreboard.md.
 
-    python -m tests.scoreboard.one_output [--peers .venv-peers/bin/python] [--write README.md]
+    python -m tests.scoreboard.one_output [--peers .venv-peers/bin/python] [--write docs/scoreboard.md]
 
-Strategy: the output stands in the README, and so does the table of what was made of it.  Each peer is asked as for the
+Strategy: the page has the output, and the table of how it is read.  Each peer is asked as for the
 scoreboard (`__main__`): by its call for whole outputs, and as a stream, in deltas of each of `SIZES`.  Readings that
 are equal are one row.
 """
@@ -20,6 +20,7 @@ from tests.page_parts import write_part
 from tests.scoreboard.__main__ import PEERS, ROOT, ask
 from tests.scoreboard.cases import Case, Questions
 
+PAGE = ROOT / "docs" / "scoreboard.md"
 FORMAT = "llama3_json"
 READ_BY = ("vllm", "sglang", "toolgram")
 SIZES = (1, 2, 3, 4, 8, 17, 1_000_000)  # characters of a delta; the last one is the whole text in one
@@ -32,7 +33,7 @@ TOOLS = [
         },
     }
 ]
-BEGIN, END = "<!-- table: written by `make readme-table` -->", "<!-- end of table -->"
+BEGIN, END = "<!-- table: written by `make one-output` -->", "<!-- end of table -->"
 HEAD = ("| read by | content | calls |", "|---|---|---|")
 
 
@@ -85,7 +86,7 @@ def main() -> None:
     arguments.add_argument("--peers", default=str(ROOT / ".venv-peers/bin/python"), help="the interpreter of the peers")
     arguments.add_argument("--write", metavar="FILE", type=Path)
     options = arguments.parse_args()
-    page = (options.write or ROOT / "README.md").read_text(encoding="utf-8")
+    page = (options.write or PAGE).read_text(encoding="utf-8")
     text = "\n".join(table(output_of(page), options.peers))
     print(text)
     if options.write:

@@ -11,7 +11,7 @@ connection, and nothing here needs the package of the API: tests check every dic
 official clients, and let their accumulators put the streams together again.
 
 **Calls that fail.** A call that was streamed cannot be taken back. With `calls="streamed"` its arguments simply stay
-unfinished, the finish reason is never that of a call, and what came behind is text. With `calls="whole"` a call is
+unfinished, the finish reason is never that of a call, and what follows is text. With `calls="whole"` a call is
 sent when it is complete, and a failed one is text. That costs the streaming of arguments, and nobody can take a call
 that was cut off for a whole one.
 """

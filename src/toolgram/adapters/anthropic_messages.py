@@ -1,6 +1,6 @@
 """Anthropic messages: a message, and the events of a stream.
 
-A message is a list of blocks, one after the other: text, thinking, tool use. So text behind a call is a block of its
+A message is a list of blocks, one after the other: text, thinking, tool use. So text after a call is a block of its
 own. A block of tool use holds its arguments as a value, which a call that was cut off has none of: in a whole message
 such a call is text. In a stream its block ends with what there was, and the stop reason is never `tool_use`.
 """
@@ -29,7 +29,7 @@ def to_anthropic_message(
     stop_sequence: str | None = None,
     id: str | None = None,
 ) -> dict[str, Any]:
-    """A whole message. `stop_sequence` is the one at which the model was stopped, where it was."""
+    """Return a whole message. `stop_sequence` is the one at which the model was stopped, if any."""
     blocks: list[dict[str, Any]] = []
     ids = UniqueIds()
     if message.reasoning and reasoning:
@@ -79,11 +79,11 @@ class MessageEvents:
         self._blanks = LeadingBlanks()
 
     def start(self, usage: Usage | None = None) -> list[dict[str, Any]]:
-        """What a stream begins with."""
+        """Return what a stream begins with."""
         return [{"type": "message_start", "message": _message(self._id, self._model, [], usage)}]
 
     def feed(self, events: Iterable[Event]) -> list[dict[str, Any]]:
-        """The stream events for these events."""
+        """Return the stream events for these events."""
         out: list[dict[str, Any]] = []
         for piece in self.shaping.pieces(events):
             if isinstance(piece, (Content, FailedCall)):
@@ -143,7 +143,7 @@ class MessageEvents:
         usage: Usage | None = None,
         stop_sequence: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The stream events for the last events, and those that close the message."""
+        """Return the stream events for the last events, and those that close the message."""
         out = self.feed(events)
         self._finish(out)
         said = finish_reason(reason, self.shaping.calls_are_whole, self.shaping.was_cut_off)

@@ -26,7 +26,7 @@ _IDS = random_call_ids("call_24")
 
 
 def new_id(kind: str) -> str:
-    """An id for an object of an API, such as `chatcmpl-...`."""
+    """Return an id for an object of an API, such as `chatcmpl-...`."""
     return kind + _IDS().removeprefix("call_")
 
 
@@ -44,7 +44,7 @@ class UniqueIds:
 
 
 def reasoning_fields(text: str | None, key: str | None) -> dict[str, Any]:
-    """Reasoning under the name that was chosen; nothing where there is none."""
+    """Return reasoning under the name that was chosen, or nothing if there is no reasoning."""
     if key is not None and key not in REASONING_KEYS:
         raise ToolgramError(f"reasoning is {', '.join(REASONING_KEYS)} or None, not {key!r}")
     if not text or key is None:
@@ -53,7 +53,7 @@ def reasoning_fields(text: str | None, key: str | None) -> dict[str, Any]:
 
 
 def to_chat_message(message: Message, reasoning: str | None = "reasoning_content") -> dict[str, Any]:
-    """The assistant's message of a chat completion.
+    """Return the assistant's message of a chat completion.
 
     A call that was cut off is among the calls, as with OpenAI itself: `to_chat_completion` then says `length`. A call
     that failed is text. Raises ToolgramError for an unknown name of reasoning.
@@ -70,7 +70,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def message_finish_reason(message: Message) -> str:
-    """The finish reason of a whole message, in the words of chat completions."""
+    """Return the finish reason of a whole message, in the words of chat completions."""
     statuses = [call.status for call in message.tool_calls]
     whole = bool(statuses) and all(status == "complete" for status in statuses)
     return finish_reason(message.finish_reason, whole, "truncated" in statuses)
@@ -85,7 +85,7 @@ def to_chat_completion(
     id: str | None = None,
     created: int | None = None,
 ) -> dict[str, Any]:
-    """A whole chat completion, of one message or of several choices."""
+    """Return a whole chat completion, of one message or of several choices."""
     choices = [
         {
             "index": at,
@@ -140,11 +140,11 @@ class ChatChunks:
         return {**self._head, "choices": [choice]}
 
     def start(self) -> list[dict[str, Any]]:
-        """What a stream begins with."""
+        """Return what a stream begins with."""
         return [self._chunk({"role": "assistant", "content": ""})]
 
     def feed(self, events: Iterable[Event]) -> list[dict[str, Any]]:
-        """The chunks for these events."""
+        """Return the chunks for these events."""
         chunks = []
         for piece in self.shaping.pieces(events):
             delta: dict[str, Any] = {}
@@ -167,7 +167,7 @@ class ChatChunks:
     def end(
         self, events: Iterable[Event] = (), reason: str | None = None, usage: Usage | None = None
     ) -> list[dict[str, Any]]:
-        """The chunks for the last events, and the finish reason; with `usage`, a chunk that has it and no choices.
+        """Return the chunks for the last events and the finish reason; with `usage`, a chunk for it as well.
 
         `reason` is the server's word for why the model stopped. `[DONE]` is not among them, since choices may follow.
         """
@@ -179,5 +179,5 @@ class ChatChunks:
         return chunks
 
     def usage(self, usage: Usage) -> dict[str, Any]:
-        """The chunk that says how many tokens a request took."""
+        """Return the chunk that says how many tokens a request took."""
         return {**self._head, "choices": [], "usage": usage.chat()}

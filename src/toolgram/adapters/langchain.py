@@ -45,7 +45,7 @@ def _reasoning(text: str) -> dict[str, Any]:
 
 
 def to_ai_message(message: Message, *, usage: Usage | None = None, id: str | None = None) -> AIMessage:
-    """The message as LangChain's. Calls that were cut off or malformed are its `invalid_tool_calls`.
+    """Return the message as LangChain's. Calls that were cut off or malformed are its `invalid_tool_calls`.
 
     Raises ToolgramError where langchain-core is not installed.
     """
@@ -85,7 +85,7 @@ class AIMessageChunks:
         self._failed = 0
 
     def feed(self, events: Iterable[Event]) -> list[AIMessageChunk]:
-        """The chunks for these events."""
+        """Return the chunks for these events."""
         chunks: list[AIMessageChunk] = []
         for piece in self.shaping.pieces(events):
             fields: dict[str, Any] = {"content": ""}
@@ -112,7 +112,7 @@ class AIMessageChunks:
     def end(
         self, events: Iterable[Event] = (), reason: str | None = None, usage: Usage | None = None
     ) -> list[AIMessageChunk]:
-        """The chunks for the last events, and the one that closes the message."""
+        """Return the chunks for the last events, and the one that closes the message."""
         chunks = self.feed(events)
         said = finish_reason(reason, self.shaping.calls_are_whole, self.shaping.was_cut_off)
         metadata = {"finish_reason": said}

@@ -30,7 +30,7 @@ class SSEData:
         self._data_size = 0
 
     def feed(self, piece: str | bytes) -> list[str]:
-        """The data of the events that this piece ends. Raises ToolgramError for a line or an event without end."""
+        """Return the data of the events that this piece ends. Raises ToolgramError if one is endless."""
         text = piece if isinstance(piece, str) else self._decoder.decode(piece)
         if "\n" not in text and "\r" not in text and not self._cut:
             self._hold(text)
@@ -46,7 +46,7 @@ class SSEData:
         return [data for line in lines if (data := self._line(line)) is not None]
 
     def end(self) -> list[str]:
-        """What is left where the stream ends without its last line's end."""
+        """Return what is left if the stream ends without its last line's end."""
         line = "".join(self._rest) + self._decoder.decode(b"", final=True)
         self._rest = []
         found = [self._line(line), self._line("")]
@@ -60,7 +60,7 @@ class SSEData:
             self._rest.append(text)
 
     def _line(self, line: str) -> str | None:
-        """One line; the data of the event that it ends. Other fields, and comments, say nothing here."""
+        """Read one line and return the data of the event that it ends. Other fields and comments are ignored."""
         if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
             self._data_size += len(line)

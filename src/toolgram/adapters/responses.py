@@ -17,7 +17,7 @@ from toolgram.adapters.usage import Usage
 from toolgram.events import Content, Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.message import Message, ToolCall
 
-# Fields of a request that stand in its response as they were given, and what stands there where they were not.
+# Fields of a request that its response repeats, and their values if the request does not have them.
 _ECHOED: Mapping[str, Any] = {
     "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
     "parallel_tool_calls": True,
@@ -50,7 +50,7 @@ def _text_part(text: str) -> dict[str, Any]:
 def _response(
     head: Mapping[str, Any], output: list[dict[str, Any]], reason: str | None, usage: Usage | None
 ) -> dict[str, Any]:
-    """The response object; `reason` is None while it goes on."""
+    """Return the response object; `reason` is None while it goes on."""
     incomplete = _INCOMPLETE.get(reason or "")
     return {
         **head,
@@ -78,7 +78,7 @@ def to_response(
     id: str | None = None,
     created: float | None = None,
 ) -> dict[str, Any]:
-    """A whole response."""
+    """Return a whole response."""
     output: list[dict[str, Any]] = []
     ids = UniqueIds()
     if message.reasoning and reasoning:
@@ -116,7 +116,7 @@ class ResponseEvents:
         self._number = 0
 
     def start(self) -> list[dict[str, Any]]:
-        """What a stream begins with."""
+        """Return what a stream begins with."""
         out: list[dict[str, Any]] = []
         for kind in ("response.created", "response.in_progress"):
             self._send(out, kind, response=_response(self.head, [], None, None))
@@ -127,7 +127,7 @@ class ResponseEvents:
         self._number += 1
 
     def feed(self, events: Iterable[Event]) -> list[dict[str, Any]]:
-        """The stream events for these events."""
+        """Return the stream events for these events."""
         out: list[dict[str, Any]] = []
         for piece in self.shaping.pieces(events):
             if isinstance(piece, (Content, FailedCall)):
@@ -201,7 +201,7 @@ class ResponseEvents:
     def end(
         self, events: Iterable[Event] = (), reason: str | None = None, usage: Usage | None = None
     ) -> list[dict[str, Any]]:
-        """The stream events for the last events, and the one that closes the response."""
+        """Return the stream events for the last events, and the one that closes the response."""
         out = self.feed(events)
         said = finish_reason(reason, self.shaping.calls_are_whole, self.shaping.was_cut_off)
         self._finish(out, "incomplete" if said == "length" else "completed")
@@ -210,7 +210,7 @@ class ResponseEvents:
         return out
 
     def fail(self, code: str, message: str) -> list[dict[str, Any]]:
-        """What ends a stream that the server could not finish."""
+        """Return what ends a stream that the server could not finish."""
         out: list[dict[str, Any]] = []
         self._finish(out, "incomplete")
         made = _response(self.head, list(self._output), None, None)

@@ -52,13 +52,13 @@ class Shaping:
         self._whole = calls == "whole"
         self._held: list[Event] = []  # of the call that is open
         self._dropped: list[Dropped] = []  # since the last text or call
-        self._behind: str | None = None  # blanks behind a held call that failed, whose text may go on
+        self._behind: str | None = None  # blanks after a held call that failed, whose text may go on
         self._said = False  # whether there was text before
         self._sent = -1  # the number of the last call that was passed on
         self.statuses: list[Status] = []  # of all calls, whether they were passed on or not
 
     def pieces(self, events: Iterable[Event]) -> list[Piece]:
-        """What to send for these events."""
+        """Return what to send for these events."""
         out: list[Piece] = []
         for event in events:
             if isinstance(event, Dropped):
@@ -83,7 +83,7 @@ class Shaping:
         return out
 
     def _rest(self, event: Malformed) -> str:
-        """What could not be read, as text: behind a failed call that is text, as the model wrote it."""
+        """Return as text what could not be read; after a failed call that is text, as the model wrote it."""
         if self._behind is None:
             return event.text
         text = "".join([self._behind, *(each.source for each in self._dropped), event.source])
@@ -115,7 +115,7 @@ class Shaping:
 
     @property
     def calls_are_whole(self) -> bool:
-        """Whether a client may be told that the turn ended with calls: it has some, and none that is unfinished."""
+        """Return whether the turn may be reported as ending with calls: it has some, and none is unfinished."""
         sent = [status for status in self.statuses if status == "complete" or not self._whole]
         return bool(sent) and all(status == "complete" for status in sent)
 
@@ -126,7 +126,7 @@ class Shaping:
 
 
 def _markers_before(dropped: list[Dropped]) -> list[Dropped]:
-    """The markers that opened a call: what was dropped last, up to a blank."""
+    """Return the markers that opened a call: what was dropped last, up to a blank."""
     at = len(dropped)
     while at and dropped[at - 1].source.strip():
         at -= 1
@@ -134,7 +134,7 @@ def _markers_before(dropped: list[Dropped]) -> list[Dropped]:
 
 
 def finish_reason(given: str | None, calls_are_whole: bool, was_cut_off: bool) -> str:
-    """The finish reason of chat completions. `given` is the server's word, or None for its silence."""
+    """Return the finish reason of chat completions. `given` is the server's, or None if it gave none."""
     if given in ("length", "content_filter"):
         return str(given)
     if was_cut_off:
@@ -151,7 +151,7 @@ class LeadingBlanks:
         self._begun, self._held = False, ""
 
     def take(self, text: str) -> str:
-        """The text that may be sent."""
+        """Return the text that may be sent."""
         if self._begun:
             return text
         self._held += text

@@ -13,7 +13,7 @@ class Usage(NamedTuple):
     cached: int = 0
 
     def chat(self) -> dict[str, Any]:
-        """As chat completions say it."""
+        """Return it as chat completions have it."""
         return {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.output,
@@ -22,7 +22,7 @@ class Usage(NamedTuple):
         }
 
     def responses(self) -> dict[str, Any]:
-        """As Responses say it. How many of the tokens were reasoning is not known from text."""
+        """Return it as Responses have it. How many of the tokens were reasoning is not known from text."""
         return {
             "input_tokens": self.prompt,
             "input_tokens_details": {"cached_tokens": self.cached, "cache_write_tokens": 0},
@@ -32,13 +32,13 @@ class Usage(NamedTuple):
         }
 
     def anthropic(self) -> dict[str, Any]:
-        """As Anthropic's messages say it: what was cached is not part of `input_tokens` there."""
+        """Return it as Anthropic's messages have it: `input_tokens` does not include cached ones there."""
         fresh = max(self.prompt - self.cached, 0)
         return {"input_tokens": fresh, "output_tokens": self.output, "cache_read_input_tokens": self.cached}
 
 
 def added(usages: list[Usage]) -> Usage:
-    """The usage of several answers to one prompt."""
+    """Return the usage of several answers to one prompt."""
     prompt = max((usage.prompt for usage in usages), default=0)
     cached = max((usage.cached for usage in usages), default=0)
     return Usage(prompt, sum(usage.output for usage in usages), cached)

@@ -14,7 +14,7 @@ CHAT_DONE = "data: [DONE]\n\n"
 
 
 def sse(messages: Iterable[Mapping[str, Any]]) -> str:
-    """The lines of these chunks or stream events, ready to be sent. A `type` becomes the name of its event."""
+    """Return the lines of these chunks or stream events, ready to be sent. A `type` becomes the name of its event."""
     return "".join(map(_lines, messages))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolgram.errors import ToolgramError
+from toolgram.late_imports import install_line
 
 
 class BadRow(Exception):
@@ -21,6 +22,6 @@ class MissingPackage(ToolgramError):
     """An optional package is needed for this; the message says how to install it."""
 
 
-def missing(package: str, needed_for: str, extra: str = "bulk") -> MissingPackage:
-    """The error for a package that is not installed."""
-    return MissingPackage(f'{needed_for} needs {package}: pip install "toolgram[{extra}]"')
+def missing(package: str, needed_for: str) -> MissingPackage:
+    """Return the error for a package that is not installed."""
+    return MissingPackage(f"{needed_for} needs {package}: {install_line(package)}")

@@ -27,7 +27,7 @@ def start_ray(address: str | None) -> Any:
     try:
         import ray
     except ImportError:
-        raise missing("Ray", "--ray", "ray") from None
+        raise missing("ray", "--ray") from None
     try:
         ray.init(address, ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as error:

@@ -47,7 +47,7 @@ class Report:
 
 _SANITY: list[tuple[str, Callable[[Spec], Iterator[str]], str]] = [
     ("every state is reachable", sanity.reachable, "{states} states from {initial}"),
-    ("every state has a way to the end", sanity.ends, "all {states} states reach {final}"),
+    ("every state has a way to the end", sanity.dead_states, "all {states} states reach {final}"),
     ("the end of the output is final", sanity.end_is_final, "every `end` leads to {final}"),
     ("no trigger is ambiguous", sanity.unambiguous, "{transitions} transitions, one per state and trigger"),
     ("every held state has a release", sanity.released, "{held} held states, each with a way to be committed"),
@@ -64,7 +64,7 @@ _SANITY: list[tuple[str, Callable[[Spec], Iterator[str]], str]] = [
 
 
 def check_format(fmt: Format, length: int = LENGTH) -> Report:
-    """All checks of a format. Raises nothing: a failure is a finding that says where and why.
+    """Check a format. Raises nothing: a failure is a finding that says where and why.
 
     Takes about a second per format; `length` bounds the symbol sequences replayed through both drivers.
     """
@@ -137,3 +137,6 @@ def _drivers(fmt: Format, length: int) -> Finding:
         True,
         f"{result.sequences} steps and {result.messages} complete outputs agree with transitions and Lark",
     )
+
+
+__all__ = ["Finding", "Report", "check_format"]

@@ -21,12 +21,12 @@ _IN_NAMES = {"capitals": "A", "digits": "0", "`_`": "_", "`.`": ".", "`-`": "-"}
 
 
 def warnings_of(fmt: Format) -> list[str]:
-    """All warnings about a format, each with its file and line and what to write instead."""
+    """Return all warnings about a format, each with its file and line and what to write instead."""
     return [*_open(fmt.spec), *_line_ends(fmt.spec), *_names(fmt.spec), *doubtful(fmt)]
 
 
 def _open(spec: Spec) -> Iterator[str]:
-    """What derivation left open, until somebody completes it and deletes the comment."""
+    """Yield what derivation left open, until somebody completes it and deletes the comment."""
     for number, line in enumerate(spec.grammar_text.splitlines(), 1):
         if line.startswith(OPEN):
             yield f"{spec.grammar_path}:{number}: open: {line.removeprefix(OPEN)}"

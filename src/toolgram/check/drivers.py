@@ -90,7 +90,7 @@ def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 
 def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text: str) -> tuple[list[Step], str] | None:
-    """The transitions that the reference machine makes from `state` for a symbol, and where they end.
+    """Return the transitions that the reference machine makes from `state` for a symbol, and where they end.
 
     None where the machine does not take the symbol there. `text` is the symbol's text; it decides which events of an
     embedded value there are. Transitions by which text stays where it is are not listed.
@@ -127,13 +127,13 @@ def _follow(
     text: str,
     result: Replay,
 ) -> Iterator[_Place]:
-    """The place after one more symbol, if the machine takes it there."""
+    """Yield the place after one more symbol, if the machine takes it there."""
     if symbol in (WS, VALUE) and place.symbols[-1:] == (symbol,):
         return  # two blanks are one run, and two values one
     if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
-        return  # what ends a value comes behind one
+        return  # what ends a value follows one
     if symbol == TEXT and begins_a_run(fmt, machine.rows[place.state], text):
-        return  # it begins like a name that may stand there, and is text only when it turns out to be none
+        return  # it begins like a name, which is possible there, and is text only if it turns out to be no name
     if _goes_on(fmt, texts, place, text):
         return
     taken = steps(fmt, machine, place.state, symbol, text)
@@ -159,7 +159,7 @@ def _follow(
 
 
 def _goes_on(fmt: Format, texts: dict[str, list[str]], place: _Place, text: str) -> bool:
-    """Whether a text goes on with the symbol before it, so that it is not a symbol of its own: with a run, with a
+    """Return whether a text goes on with the symbol before it, so that it is no symbol of its own: with a run, with a
     shorter marker, or with a Python call, with which an expression begins."""
     before = place.symbols[-1] if place.symbols else ""
     last = fmt.spec.terminals.get(before)
@@ -171,14 +171,14 @@ def _goes_on(fmt: Format, texts: dict[str, list[str]], place: _Place, text: str)
 
 
 def _merges(fmt: Format, last: Literal, text: str) -> bool:
-    """Whether a marker and the text behind it are the beginning of a longer marker, which wins."""
+    """Return whether a marker and the text after it are the beginning of a longer marker, which wins."""
     markers = [shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)]
     longer = [marker for marker in markers if marker.startswith(last.text) and marker != last.text]
     return any((last.text + text).startswith(marker) for marker in longer)
 
 
 def begins_a_run(fmt: Format, row: dict[str, Transition], text: str) -> bool:
-    """Whether a text begins like a run that a state looks for, blanks aside."""
+    """Return whether a text begins like a run that a state looks for, blanks aside."""
     shapes = [fmt.spec.terminals[trigger] for trigger in row if trigger in fmt.spec.terminals and trigger != WS]
     return any(isinstance(shape, Run) and re.match(shape.first, text) for shape in shapes)
 
@@ -225,7 +225,7 @@ def _disagreement(symbols: tuple[str, ...], text: str, expected: list[Step], fir
 
 
 def _triggers(fmt: Format, rows: dict[str, dict[str, Transition]], state: str, symbol: str, text: str) -> Iterator[str]:
-    """The triggers that the text of a symbol stands for."""
+    """Yield the triggers that the text of a symbol stands for."""
     if symbol == ARGUMENTS:
         if text == "()" and "object_empty" in rows[state]:
             yield "object_empty"

@@ -74,7 +74,7 @@ class _Pair:
 
 
 def violations(fmt: Format) -> Iterator[str]:
-    """What an export of this format allows and must not, each with the shortest output that was found."""
+    """Yield what an export of this format allows and must not, each with the shortest output that was found."""
     if not fmt.observed_paths.edges:
         return
     for name, choice in CHOICES.items():
@@ -94,7 +94,7 @@ class _Search:
         self.found: dict[str, str] = {}
 
     def violations(self) -> list[str]:
-        """One violation of each kind."""
+        """Return one violation of each kind."""
         first = _pair(0, self.fmt.parser(tools=TOOLS).snapshot(), False)
         seen, level = {first}, [(first, "")]
         while level:
@@ -123,7 +123,7 @@ class _Search:
                     yield _pair(dest, parser.snapshot(), called), text + written
 
     def _check(self, events: list[Event], text: str) -> bool:
-        """Whether nothing is wrong with what was read. What is, is kept."""
+        """Return whether what was read is allowed; keep it if it is not."""
         for event in events:
             if isinstance(event, Malformed):
                 self.found.setdefault("malformed", f"{text!r} is accepted, and is malformed: {event.why}")
@@ -144,7 +144,7 @@ class _Search:
 
 
 def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
-    """A pair, with a key that has no counters of calls and characters, and of held text only that there is some."""
+    """Return a pair whose key has no counters of calls and characters, and of held text only that there is some."""
     kept: dict[str, Any] = {**snapshot, **_COUNTERS}
     kept["withheld"] = bool(kept["withheld"])
     for name in ("held", "open_call"):
@@ -156,14 +156,14 @@ def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
 
 
 def _texts(symbol: Expr) -> list[str]:
-    """What is written for a symbol: of free text, nothing and prose."""
+    """Return what is written for a symbol: of free text, nothing and prose."""
     if isinstance(symbol, Text) and symbol.within is None:
         return list(dict.fromkeys([symbol.closer, _PROSE + symbol.closer]))
     return [shortest(symbol)]
 
 
 def shortest(expr: Expr, rules: Mapping[str, Expr] = BASE) -> str:
-    """A short text of an expression."""
+    """Return a short text of an expression."""
     match expr:
         case Repeat() | Quoted():
             return shortest(expr.body, rules) * (expr.low if isinstance(expr, Repeat) else 1)
@@ -202,7 +202,7 @@ _KINDS = {"string": '"x"', "any": "1", "integer": "1", "number": "1", "rest": '"
 
 
 def _depth(expr: Expr) -> int:
-    """How simple an alternative is: a rule may lead to itself."""
+    """Return how simple an alternative is: a rule may lead to itself."""
     return {Lit: 0, Class: 0, Seq: 1, Ref: 2}.get(type(expr), 1)
 
 
@@ -212,6 +212,6 @@ def _value(schema: Mapping[str, Any]) -> Expr:
 
 
 def _needed(members: Members) -> Expr:
-    """The required members, or the first one."""
+    """Return the required members, or the first one."""
     needed = [each for each in members.members if each.required] or list(members.members[:1])
     return seq(*(each.later if at else each.first for at, each in enumerate(needed)))

@@ -31,7 +31,7 @@ _ALWAYS = ("\n", "\r\n", "\t", " ", "a", "Z", "_", "0", "é", "\U0001f388", '"',
 
 
 def written_by_hand(spec: Spec) -> dict[str, list[TerminalDef]]:
-    """The terminals of free text that the grammar or its imports define, by their short names."""
+    """Return the terminals of free text that the grammar or its imports define, by their short names."""
     found: dict[str, list[TerminalDef]] = {}
     for terminal in load_lark(spec.grammar_text, spec.grammar_path, spec.import_paths).terminals:
         if short_name(terminal.name) in FREE_TEXT:
@@ -47,7 +47,7 @@ class _Place(NamedTuple):
 
 
 def differences(fmt: Format, written: Mapping[str, Sequence[TerminalDef]]) -> Iterator[str]:
-    """The first text on which each definition that is `written` by hand and the parser differ, with its line."""
+    """Yield the first text on which each definition that is `written` by hand and the parser differ, with its line."""
     spec = fmt.spec
     implied = free_text(spec) if written else {}
     for name, terminals in written.items():
@@ -63,7 +63,7 @@ def differences(fmt: Format, written: Mapping[str, Sequence[TerminalDef]]) -> It
 
 
 def _problems(fmt: Format, state: State, terminals: Sequence[TerminalDef], edges: Iterable[str]) -> Iterator[str]:
-    """What the definitions of one name read otherwise than the parser reads text in a state."""
+    """Yield what the definitions of one name read otherwise than the parser reads text in a state."""
     plain, place = _plain(fmt.spec), _place(fmt.spec, state)
     if place is None:
         return
@@ -82,13 +82,13 @@ def _problems(fmt: Format, state: State, terminals: Sequence[TerminalDef], edges
 
 
 def _plain(spec: Spec) -> str:
-    """A letter with which no marker goes on."""
+    """Return a letter with which no marker goes on."""
     markers = "".join(shape.text for shape in spec.terminals.values() if isinstance(shape, Literal))
     return next((letter for letter in _LETTERS if letter not in markers), _LETTERS[0])
 
 
 def _differs(fmt: Format, place: _Place, text: str, plain: str) -> bool:
-    """Whether the parser passes over a text, and Lark reads another message than the parser."""
+    """Return whether the parser passes over a text, and Lark reads another message than the parser."""
     output = place.before + text + place.after
     steps, message = _read(fmt, output)
     if steps != _read(fmt, place.before + plain + place.after)[0]:
@@ -100,7 +100,7 @@ def _differs(fmt: Format, place: _Place, text: str, plain: str) -> bool:
 
 
 def _read(fmt: Format, output: str) -> tuple[list[tuple[str, str, str]], Any]:
-    """The transitions that a parser makes, and its message."""
+    """Return the transitions that a parser makes, and its message."""
     steps: list[tuple[str, str, str]] = []
     parser = parser_of_symbols(fmt, trace=lambda step: steps.append(step[:3]))
     parser.feed(output)
@@ -109,7 +109,7 @@ def _read(fmt: Format, output: str) -> tuple[list[tuple[str, str, str]], Any]:
 
 
 def _place(spec: Spec, state: State) -> _Place | None:
-    """The shortest output around free text in a state; None if no complete output has any there."""
+    """Return the shortest output around free text in a state; None if no complete output has any there."""
     opening, closing = spec.notation if state.typed == "notated" else ("", "")
     start = state.name + READ if state.meaning == "value" else state.name
     rows = rows_of(spec)
@@ -126,7 +126,7 @@ def _text(spec: Spec, word: tuple[str, ...]) -> str:
 
 
 def _words(spec: Spec, start: str) -> dict[str, tuple[str, ...]]:
-    """The shortest word of symbols from a state to each other one, the nearest first."""
+    """Return the shortest word of symbols from a state to each other one, the nearest first."""
     rows = rows_of(spec)
     found: dict[str, tuple[str, ...]] = {start: ()}
     pending = [start]
@@ -144,20 +144,20 @@ def _markers(spec: Spec, state: State) -> list[str]:
 
 
 def _beginnings(spec: Spec, state: State) -> Iterator[str]:
-    """The beginnings of the markers of a state, with no whole marker in them."""
+    """Yield the beginnings of the markers of a state, with no whole marker in them."""
     markers = _markers(spec, state)
     begun = (marker[:length] for marker in markers for length in range(1, len(marker)))
     return (text for text in begun if not any(marker in text for marker in markers))
 
 
 def _edges(patterns: Iterable[str]) -> Iterator[str]:
-    """The characters that some expression treats in a way of their own, and their neighbours."""
+    """Yield the characters that some expression treats in a way of their own, and their neighbours."""
     codes = {code + near for pattern in patterns for code in _codes(_parser.parse(pattern)) for near in (-1, 0, 1)}
     return (chr(code) for code in sorted(codes) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000)
 
 
 def _codes(parsed: Any) -> Iterator[int]:
-    """The codes of the characters in a parsed expression, and those at the ends of its ranges."""
+    """Yield the codes of the characters in a parsed expression, and those at the ends of its ranges."""
     pending: list[Any] = [parsed]
     while pending:
         part = pending.pop()

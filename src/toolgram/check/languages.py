@@ -1,12 +1,12 @@
 """Grammar = machine: both become finite automata over symbols, and the two languages are compared.
 
 A symbol is a terminal or a whole embedded value: the arguments of a call, the JSON object around one call, a list of
-such objects.  What stands outside these values must be regular: no rule may lead back to itself, except through the
+such objects.  What is outside these values must be regular: no rule may lead back to itself, except through the
 repetitions that Lark makes of `*` and `+`.  Free text is the symbol TEXT, whatever it means.
 
 The machine's automaton leaves out recovery (`malformed`, `recovered`, and text in a held state, which rejects the
 candidate).  It passes an embedded value in one step, from the transition that enters it to the one that leaves it.  It
-accepts where text may stand and the output may end, and in a held state that declares what the end means.  An end
+accepts if the state allows text and the output may end, and in a held state that declares what the end means.  An end
 inside a value is truncation.
 
 `automata-lib` compares the two automata.  The shortest word that only one of them accepts is the counterexample.
@@ -53,7 +53,7 @@ class Automaton:
     edges: list[tuple[int, str, int]] = field(default_factory=list)
 
     def state(self) -> int:
-        """A new state."""
+        """Return a new state."""
         self.size += 1
         return self.size - 1
 
@@ -66,12 +66,12 @@ class Automaton:
 
 
 def grammar_automaton(spec: Spec) -> Automaton:
-    """The automaton of the grammar's envelope. Raises FormatError where it is not regular, naming the rule."""
+    """Return the automaton of the grammar's envelope. Raises FormatError if it is not regular, naming the rule."""
     return _automaton_of(spec, _rules(spec))
 
 
 def strict_grammar_automaton(spec: Spec) -> Automaton:
-    """The same without the rules that repair, and what has them as a part."""
+    """Return the same without the rules that repair, and what has them as a part."""
     rules = {
         name: [rule for rule in group if not any(repairs(symbol.name) for symbol in rule.expansion)]
         for name, group in _rules(spec).items()
@@ -80,7 +80,7 @@ def strict_grammar_automaton(spec: Spec) -> Automaton:
 
 
 def repairs(rule: str) -> bool:
-    """Whether a rule of a grammar is there to repair what a model got wrong, by its name.
+    """Return whether a rule of a grammar is there to repair what a model got wrong, by its name.
 
     Lark makes rules of repetitions, named after the first rule that has them (`__repair_call_star_3`), and shares them.
     """
@@ -106,7 +106,7 @@ class _RuleAutomata:
         self._made: dict[str, Automaton] = {}
 
     def of(self, name: str, inside: tuple[str, ...]) -> Automaton:
-        """The automaton of rule `name`. `inside` are the rules it is part of."""
+        """Return the automaton of rule `name`. `inside` are the rules it is part of."""
         if name in inside:
             raise self._recursive(name, inside)
         if name not in self._made:
@@ -169,7 +169,7 @@ _SMALL = 12  # states that are not worth the work
 
 
 def _smaller(automaton: Automaton) -> Automaton:
-    """The smallest deterministic automaton of the same language."""
+    """Return the smallest deterministic automaton of the same language."""
     if automaton.size <= _SMALL or not automaton.edges:
         return automaton
     symbols = sorted(automaton.symbols())
@@ -193,7 +193,7 @@ def _begins_with_itself(rule: Rule, name: str) -> bool:
 
 
 def machine_automaton(spec: Spec) -> Automaton:
-    """The automaton of the machine, without recovery; an embedded value is one step."""
+    """Return the automaton of the machine, without recovery; an embedded value is one step."""
     rows = rows_of(spec)
     automaton = Automaton()
     numbers = {spec.initial: 0}
@@ -213,7 +213,7 @@ READ = ", read"  # a state that reads a value, and has
 
 
 def edges_of(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Iterator[tuple[str, str]]:
-    """The symbols that lead on from a state, and where to; one that reads a value has a second state, after that."""
+    """Yield the symbols that lead on from a state, and where to; one that reads a value has a second state after it."""
     if _reads_value(spec, name):
         yield VALUE, name + READ
     else:
@@ -225,7 +225,7 @@ def _reads_value(spec: Spec, name: str) -> bool:
 
 
 def may_end(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
-    """Whether a complete output may end in this state."""
+    """Return whether a complete output may end in this state."""
     state = spec.states[name]
     return END in rows[name] and (state.meaning in ("content", "reasoning") or state.held)
 
@@ -250,7 +250,7 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
 
 
 def _embedded(rows: dict[str, dict[str, Transition]], trigger: str, dest: str) -> Iterator[tuple[str, str]]:
-    """The edges of an embedded value, as one symbol, from the trigger that begins it."""
+    """Yield the edges of an embedded value, as one symbol, from the trigger that begins it."""
     if trigger == "object_start":
         yield from ((ARGUMENTS, end) for end in _ends(rows, dest, "object_end"))
     elif trigger == "object_empty":
@@ -264,7 +264,7 @@ def _embedded(rows: dict[str, dict[str, Transition]], trigger: str, dest: str) -
 
 
 def _ends(rows: dict[str, dict[str, Transition]], start: str, closing: str) -> set[str]:
-    """Where the embedded value that begins at `start` ends: the destinations of `closing` inside it."""
+    """Return where the embedded value that begins at `start` ends: the destinations of `closing` inside it."""
     ends: set[str] = set()
     seen, pending = {start}, [start]
     while pending:
@@ -282,11 +282,11 @@ def _is_inside(trigger: str) -> bool:
     return first in ("start_map", "end_map", "map_key", "string", "null", "boolean", "number", "value_end")
 
 
-_OPENERS = ("start_map item", "start_array", "object_start")  # of JSON behind a call
+_OPENERS = ("start_map item", "start_array", "object_start")  # of JSON after a call
 
 
 def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
-    """Whether blanks may stand before a symbol that text makes unavailable.
+    """Return whether blanks may precede a symbol that text makes unavailable.
 
     In a state that text leaves, a blank run alone leaves nothing. Where the state after text has the same transitions
     this makes no difference, and the run is text like any other.
@@ -311,12 +311,12 @@ class Difference:
 
 
 def difference(spec: Spec) -> Difference | None:
-    """The shortest word on which grammar and machine differ; None when they are the same language."""
+    """Return the shortest word on which grammar and machine differ; None when they are the same language."""
     return _difference(spec, grammar_automaton(spec), machine_automaton(spec))
 
 
 def strict_difference(spec: Spec) -> Difference | None:
-    """The same for what strict parsers read: without the rules and rows that repair."""
+    """Return the same for what strict parsers read: without the rules and rows that repair."""
     return _difference(spec, strict_grammar_automaton(spec), machine_automaton(without_repairs(spec)))
 
 
@@ -361,7 +361,7 @@ def _deterministic(automaton: Automaton, alphabet: dict[str, str]) -> DFA:
 
 
 def sample(spec: Spec, symbol: str) -> str:
-    """A text that `symbol` may stand for, to make a word readable."""
+    """Return a text that `symbol` may stand for, to make a word readable."""
     shape = spec.terminals.get(symbol)
     if isinstance(shape, Literal):
         return shape.text
@@ -416,7 +416,7 @@ def _arguments(spec: Spec) -> list[str]:
 
 
 def _run(shape: Literal | Run, text: str) -> str:
-    """The text, behind the one character with which the run begins where it does not begin like the text."""
+    """Return the text, after the one character with which the run begins where it does not begin like the text."""
     fits = isinstance(shape, Literal) or re.fullmatch(shape.pattern, text) is not None
     return text if fits or isinstance(shape, Literal) else shape.first.removeprefix("\\") + text
 

@@ -6,7 +6,7 @@ are slow. The property tests and `toolgram check` compare the default driver wit
 
 A tree is read by names.  `text` and the terminal TEXT are content, THOUGHT is reasoning.  `call`, `bare_call`,
 `open_call`, `function`, `envelope` and `bare_envelope` are calls.  Inside a call, `NAME` or `name_field` is its name,
-`arguments` or `arguments_field` its arguments, and `ID` or `id_field` its id; in each `argument`, a `KEY` stands before
+`arguments` or `arguments_field` its arguments, and `ID` or `id_field` its id; in each `argument`, a `KEY` precedes
 its value.  Everything else is structure and makes a seam.
 """
 
@@ -84,7 +84,7 @@ class ReferenceMachine:
         self.machine.set_state(state, self)
 
     def triggers(self) -> list[str]:
-        """The triggers of the current state."""
+        """Return the triggers of the current state."""
         return list(self.machine.get_triggers(self.state))
 
     def trigger(self, name: str) -> bool:  # replaced by transitions on the instance; here for readers and type checkers
@@ -96,7 +96,7 @@ del ReferenceMachine.trigger
 
 
 def reference_grammar(spec: Spec) -> Lark:
-    """The grammar as Lark builds it. Earley grammars are slow, so keep texts short."""
+    """Return the grammar as Lark builds it. Earley grammars are slow, so keep texts short."""
     options: dict[str, Any] = {"parser": spec.parser, "propagate_positions": True, "maybe_placeholders": False}
     path = Path(spec.grammar_path)
     return Lark(
@@ -105,7 +105,7 @@ def reference_grammar(spec: Spec) -> Lark:
 
 
 def may_end_here(spec: Spec, grammar: Lark, text: str) -> bool:
-    """Whether Lark's interactive parser, stepped token by token through `text`, could end there (LALR grammars only).
+    """Return whether Lark's interactive parser, stepped through the tokens of `text`, could end there (LALR only).
 
     Raises ToolgramError where it refuses a token: no output begins with this text.
     """
@@ -118,7 +118,7 @@ def may_end_here(spec: Spec, grammar: Lark, text: str) -> bool:
 
 
 def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
-    """The message of a complete, well-formed output. Raises ToolgramError where the grammar does not accept it."""
+    """Return the message of a complete, well-formed output. Raises ToolgramError if the grammar does not accept it."""
     try:
         tree = grammar.parse(text)
     except UnexpectedInput as error:
@@ -152,7 +152,7 @@ def reference_parse(spec: Spec, grammar: Lark, text: str) -> Message:
 
 
 def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str, Status]]]:
-    """What two readings of one output must agree on: all but the notation of the arguments."""
+    """Return what two readings of one output must agree on: all but the notation of the arguments."""
     calls = [(call.name, _respelled(call.arguments), call.status) for call in message.tool_calls]
     return message.content, message.reasoning, calls
 
@@ -191,7 +191,7 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
 
 
 def _short(name: str) -> str:
-    """The name of a rule or terminal, without the prefix of its import."""
+    """Return the name of a rule or terminal, without the prefix of its import."""
     return str(name).rpartition("__")[2]
 
 

@@ -1,7 +1,7 @@
-"""Checks of a machine and its terminals that are decided by looking at every state and symbol.
+"""Checks of a machine and its terminals, decided by looking at every state and symbol.
 
-Much of it `read_spec` has already refused to load (unknown triggers, ambiguous ones, unreachable states, prefixes that
-nothing decides); it is decided again here from the transitions alone, so that what `check` says stands by itself.
+`read_spec` already refuses much of this (unknown and ambiguous triggers, unreachable states, prefixes that nothing
+decides). It is decided again here from the transitions alone, so that `check` depends on nothing else.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def reachable(spec: Spec) -> Iterator[str]:
     return map(str, unreachable(spec))
 
 
-def ends(spec: Spec) -> Iterator[str]:
-    """States from which the final state cannot be reached."""
+def dead_states(spec: Spec) -> Iterator[str]:
+    """Yield the states from which the final state cannot be reached."""
     can = _leading_to(spec, {spec.final})
     for name, state in spec.states.items():
         if name not in can:
@@ -36,7 +36,7 @@ def ends(spec: Spec) -> Iterator[str]:
 
 
 def _leading_to(spec: Spec, goals: set[str]) -> set[str]:
-    """The states from which some transitions lead to one of `goals`, the goals among them."""
+    """Return the states from which some transitions lead to one of `goals`, the goals among them."""
     sources: dict[str, set[str]] = {name: set() for name in spec.states}
     for transition in spec.transitions:
         sources[transition.dest].add(transition.source)
@@ -145,7 +145,7 @@ def _may_be_empty(terminal: TerminalDef) -> bool:
 
 
 def _fault(parsed: Any) -> str:
-    """A description of the first construct that may backtrack; "" where all is linear.
+    """Return a description of the first construct that may backtrack; "" if all is linear.
 
     A look-around is tried once per place: a bounded repetition inside it costs at most its bound.
     """

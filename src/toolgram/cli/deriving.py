@@ -20,6 +20,7 @@ from toolgram.cli.findings import report_lines, warnings_of
 from toolgram.cli.source import Unreadable
 from toolgram.cli.templates import NoTemplate, Source, read_template, safe_name
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
+from toolgram.late_imports import install_line
 
 if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport
@@ -98,7 +99,7 @@ class DeriveOptions:
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("toolgram"):
                 raise
-            refuse(f'derive needs {error.name}; pip install "toolgram[derive]"')
+            refuse(f"derive needs {error.name}; {install_line('jinja2')}")
         assert fmt.report is not None, "a derived format has a report"
         return fmt, fmt.report
 

@@ -26,6 +26,7 @@ from toolgram.cli.terminal import (
     spelled_out,
     write_json,
 )
+from toolgram.late_imports import install_line
 
 RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
 
@@ -192,7 +193,7 @@ def _print_response_template(fmt: Format, as_json: bool) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("toolgram"):
             raise
-        refuse(f'{RESPONSE_TEMPLATE} needs {error.name}; pip install "toolgram[derive]"')
+        refuse(f"{RESPONSE_TEMPLATE} needs {error.name}; {install_line('jinja2')}")
     try:
         made = write_response_template(fmt)
     except ToolgramError as error:

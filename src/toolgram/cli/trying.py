@@ -7,7 +7,7 @@ beside it.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.text import Text
 import toolgram
 from toolgram.cli.options import FinishReason, OutputFile, Prefix, Tools, read_tools
 from toolgram.cli.paint import paint
+from toolgram.cli.playground_link import playground_link
 from toolgram.cli.source import Unreadable, pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, spelled_out, write_json
 from toolgram.explain import Candidate, Explanation, recognise
@@ -29,6 +30,14 @@ def try_output(
     tools: Tools = None,
     prefix: Prefix = None,
     finish_reason: FinishReason = None,
+    link: Annotated[
+        bool,
+        typer.Option(
+            "--link",
+            help="Print a link that opens the output in the playground, for a bug report. Its address is that of "
+            "`make site` on this machine, or TOOLGRAM_PLAYGROUND.",
+        ),
+    ] = False,
 ) -> None:
     """Paste an output: see its format, its message, and why.
 
@@ -38,6 +47,7 @@ def try_output(
     \b
     toolgram try              paste, then Ctrl-D
     toolgram try output.txt
+    toolgram try --link output.txt   a link for a bug report
 
     Exit status: 0 some format finds a call or reasoning in it; 1 none does, or the file cannot be read; 2 a mistake in
     the command.
@@ -48,6 +58,10 @@ def try_output(
         if best is None:
             raise typer.Exit(NOTHING_USABLE)
         fmt = toolgram.get_format(best.name)
+        if link:
+            message = fmt.parse(text, tools=declared, prefix=prefix, finish_reason=finish_reason)
+            print(playground_link(text, fmt.name, declared, prefix, message.to_dict()))
+            raise typer.Exit(USABLE)
         _show(fmt, best, fmt.explain(text, declared, prefix, finish_reason), file)
     raise typer.Exit(USABLE)
 

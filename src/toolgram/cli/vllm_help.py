@@ -11,6 +11,7 @@ from toolgram.integrations.vllm import (
     overridden_format,
     parser_names,
 )
+from toolgram.late_imports import install_line
 from toolgram.names import KINDS, known_names
 
 
@@ -22,7 +23,7 @@ def print_vllm_help(format_name: str | None, override: str | None) -> None:
     if format_name is not None and format_name not in toolgram.format_names():
         refuse(f"no format {format_name!r}; the names are {', '.join(toolgram.format_names())}")
     name = f"{AUTO_NAME}_{format_name}" if format_name else AUTO_NAME
-    print("pip install toolgram   # next to vLLM; then")
+    print(f"# in vLLM's environment: {install_line('jinja2')}")
     print(f"vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {name} --reasoning-parser {name}")
     if format_name is None:
         print("\nThe names, for both flags:\n")

@@ -23,7 +23,7 @@ LINES = (WIDEST_LINE, 18)  # characters of a line of labels
 
 
 def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
-    """The state diagram of a format: its happy path, or the whole machine.
+    """Return the state diagram of a format: its happy path, or the whole machine.
 
     `mermaid` needs nothing installed, `dot` the Python package `graphviz`, `svg` the Python package `mermaid-render`
     (both: extra `diagrams`). An SVG takes up to 0.1 s, the first one 0.4 s.
@@ -42,7 +42,7 @@ def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
 
 
 def _narrow_svg(fmt: Format) -> str:
-    """The happy path, its labels broken where it would be too wide to be read on a phone."""
+    """Return the happy path, its labels broken where it would be too wide to be read on a phone."""
     for widest in LINES:
         drawn = draw_svg(happy_path(fmt, widest))
         width = re.search(r' width="(\d+)"', drawn)

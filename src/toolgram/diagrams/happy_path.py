@@ -53,7 +53,7 @@ class _Followed:
 
 
 def happy_path(fmt: Format, widest: int = WIDEST_LINE) -> Picture:
-    """The path of the format's own outputs; the whole machine where there are none. Lines of labels have up to `widest`
+    """Return the path of the format's own outputs, or else the whole machine. Lines of labels have up to `widest`
     characters."""
     followed = _Followed()
     meanings = _boxes_of(fmt.spec)
@@ -74,7 +74,7 @@ def happy_path(fmt: Format, widest: int = WIDEST_LINE) -> Picture:
 
 
 def _boxes_of(spec: Spec) -> dict[str, str]:
-    """The box of each state that is one."""
+    """Return the box of each state that is one."""
     rows = rows_of(spec)
 
     def keeps_text(name: str) -> bool:
@@ -121,7 +121,7 @@ def _follow(spec: Spec, boxes: dict[str, str], begin: str, steps: list[Step], fo
 
 
 def _text(spec: Spec, step: Step) -> str:
-    """What stands there in every output."""
+    """Return what is there in every output."""
     terminal = spec.terminals.get(step.trigger)
     varies = not isinstance(terminal, Literal) if terminal is not None else step.trigger.startswith("string ")
     if not varies or step.trigger.count(" ") > 1 or not step.text.strip():
@@ -138,7 +138,7 @@ def _add(followed: _Followed, source: str, dest: str, label: Label) -> None:
 
 
 def _without_start(followed: _Followed) -> str:
-    """The box in which every output begins. Where outputs begin in several ways, a box of its own says so."""
+    """Return the box in which every output begins. Where outputs begin in several ways, a box of its own says so."""
     starts = [(dest, labels) for (source, dest), labels in followed.edges.items() if source == START]
     if len(starts) == 1 and list(starts[0][1]) == [""]:
         del followed.edges[START, starts[0][0]]
@@ -148,7 +148,7 @@ def _without_start(followed: _Followed) -> str:
 
 
 def _name(box: str) -> str:
-    """The name of a box, which is no word of a language."""
+    """Return the name of a box, which is no word of a language."""
     return box if box in (START, FINISH) else f"of_{box}"
 
 
@@ -163,7 +163,7 @@ def _box(box: str, loops: dict[str, Label], widest: int) -> Box:
 
 
 def _lines(labels: dict[str, Label], widest: int) -> list[str]:
-    """Each label on lines of limited width; a marker is broken only where it is longer than a line."""
+    """Return each label on lines of limited width; a marker is broken only where it is longer than a line."""
     lines: list[str] = []
     for said, label in labels.items():
         if not said:
@@ -180,7 +180,7 @@ def _lines(labels: dict[str, Label], widest: int) -> list[str]:
 
 
 def _broken(line: str, widest: int) -> list[str]:
-    """A line on as many as it needs, behind a sign where one is near."""
+    """Return a line on as many as it needs, after a sign where one is near."""
     parts = []
     while len(line) > widest:
         signs = [at for at in range(widest // 2, widest) if not line[at].isalnum()]

@@ -22,6 +22,7 @@ from transitions.extensions.diagrams_mermaid import Graph as MermaidGraph
 
 from toolgram.diagrams.picture import Box, Picture
 from toolgram.errors import ToolgramError
+from toolgram.late_imports import install_line
 
 # What text means in a state: (fill, border). None is structure.
 COLOURS: dict[str | None, tuple[str, str]] = {
@@ -42,7 +43,7 @@ GROUP = "#f6f6f6"
 FONT = "Helvetica,Arial,sans-serif"
 UNBROKEN = "\N{NO-BREAK SPACE}"
 FONTS = "'Noto Sans',Helvetica,Arial,sans-serif"
-PACKAGE = 'pip install "toolgram[diagrams]", or ask for "mermaid", which needs nothing'
+OTHERWISE = 'or ask for "mermaid", which needs nothing'
 
 
 class _Machine(GraphMachine):
@@ -64,18 +65,18 @@ class _Machine(GraphMachine):
         )
 
     def label(self, name: str) -> str:
-        """The text in a box."""
+        """Return the text in a box."""
         return "\n".join(self.picture.boxes[name].lines)
 
     def grouped(self, states: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-        """The states by their group; those of no group come first."""
+        """Return the states by their group; those of no group come first."""
         groups: dict[str, list[dict[str, Any]]] = {"": []}
         for state in states:
             groups.setdefault(self.picture.boxes[state["name"]].group, []).append(state)
         return groups
 
     def draw(self, graph_class: type[BaseGraph], title: str) -> Any:
-        """The library's drawing, with a style for every box and edge."""
+        """Return the library's drawing, with a style for every box and edge."""
         graph: Any = graph_class(self)
         for name, box in self.picture.boxes.items():
             graph.set_node_style(name, box.style)
@@ -126,7 +127,7 @@ class _MermaidGraph(MermaidGraph):
             container.append(f"{source} --> {into}{label}")
 
     def _entries(self) -> dict[str, str]:
-        """The box of a group to which all edges from outside lead. They are drawn to the group, clear of its title."""
+        """Return the box of a group to which edges from outside lead. They end at the group, beside its title."""
         entered: dict[str, set[str]] = {}
         boxes = self.machine.picture.boxes
         for source, dest in self.machine.picture.edges:
@@ -141,7 +142,7 @@ def _mermaid_text(text: str) -> str:
 
 
 def draw_mermaid(picture: Picture) -> str:
-    """The picture as Mermaid text."""
+    """Return the picture as Mermaid text."""
     machine = _Machine(picture)
     machine.machine_attributes = {"rankdir": "TB"}
     looks: dict[str, Any] = {box.style: _mermaid_look(box) for box in picture.boxes.values()}
@@ -164,11 +165,13 @@ def _mermaid_look(box: Box) -> dict[str, str]:
 
 
 def draw_svg(picture: Picture) -> str:
-    """The picture as an SVG document; the same bytes every time. Raises ToolgramError without `mermaid-render`."""
+    """Return the picture as SVG, the same bytes every time. Raises ToolgramError without `mermaid-render`."""
     try:
         from mermaid_render import convert
     except ModuleNotFoundError:
-        raise ToolgramError(f"an SVG needs the Python package mermaid-render\n  remedy: {PACKAGE}") from None
+        raise ToolgramError(
+            f"an SVG needs the Python package mermaid-render\n  remedy: {install_line('graphviz')}, {OTHERWISE}"
+        ) from None
     try:
         drawn: str = convert(draw_mermaid(picture)).decode("utf-8")
     except ValueError as error:
@@ -209,7 +212,7 @@ def _dot_text(text: str) -> str:
 
 
 def draw_dot(picture: Picture) -> str:
-    """The picture in dot's language. Raises ToolgramError without the Python package `graphviz`."""
+    """Return the picture in dot's language. Raises ToolgramError without the Python package `graphviz`."""
     return str(_graphviz(picture).source)
 
 
@@ -217,7 +220,9 @@ def _graphviz(picture: Picture) -> Any:
     try:
         import graphviz  # noqa: F401 (the library's graph needs it)
     except ModuleNotFoundError:
-        raise ToolgramError(f"this diagram needs the Python package graphviz\n  remedy: {PACKAGE}") from None
+        raise ToolgramError(
+            f"this diagram needs the Python package graphviz\n  remedy: {install_line('graphviz')}, {OTHERWISE}"
+        ) from None
     machine = _Machine(picture)
     machine.machine_attributes = {"rankdir": "TB", "ranksep": "0.35", "nodesep": "0.3", "labelloc": "t"}
     machine.style_attributes = {

@@ -38,7 +38,7 @@ class _Between:
 
 
 def whole(spec: Spec) -> Picture:
-    """The condensed machine."""
+    """Return the condensed machine."""
     names = {name: _plain_name(name, index) for index, name in enumerate(spec.states)}
     loops: dict[str, list[Transition]] = {name: [] for name in spec.states}
     ends: set[str] = set()
@@ -71,7 +71,7 @@ def whole(spec: Spec) -> Picture:
 
 
 def _groups(spec: Spec) -> list[str]:
-    """The fragments that are worth a group: those of several states."""
+    """Return the fragments that are worth a group: those of several states."""
     sizes = Counter(state.fragment for state in spec.states.values() if state.fragment)
     return [name for name, size in sizes.items() if size > 1]
 
@@ -88,7 +88,7 @@ def _plain_name(name: str, index: int) -> str:
 
 
 def _lines(spec: Spec, state: State, loops: list[Transition]) -> list[str]:
-    """The lines of text in a state."""
+    """Return the lines of text in a state."""
     lines = _wrapped_name(state.name)
     if words := _loops_in_words(spec, loops):
         lines += filled([f"{AGAIN} {words[0]}", *words[1:]], WIDEST_LABEL, BETWEEN)
@@ -98,7 +98,7 @@ def _lines(spec: Spec, state: State, loops: list[Transition]) -> list[str]:
 
 
 def _loops_in_words(spec: Spec, loops: list[Transition]) -> list[str]:
-    """The triggers that lead back to their own state; a key and its value are one entry: `"id": "..."`."""
+    """Return the triggers that lead back to their own state; a key and its value are one entry: `"id": "..."`."""
     paths = {loop: loop.trigger.partition(" ")[2].partition(" ")[0] for loop in loops}
     keys = {paths[loop] for loop in loops if loop.trigger.startswith("map_key ")}
     values = {

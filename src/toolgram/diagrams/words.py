@@ -23,7 +23,7 @@ _JSON = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]",
 
 
 def trigger_in_words(spec: Spec, transition: Transition) -> str:
-    """What a model writes where this transition fires: the text of a marker, a key, a bracket."""
+    """Return what a model writes where this transition fires: the text of a marker, a key, a bracket."""
     trigger = transition.trigger
     terminal = spec.terminals.get(trigger)
     if isinstance(terminal, Literal):
@@ -41,13 +41,13 @@ def trigger_in_words(spec: Spec, transition: Transition) -> str:
 
 
 def visible(text: str) -> str:
-    """The text of a marker, with visible blanks and control characters."""
+    """Return the text of a marker, with visible blanks and control characters."""
     escaped = printable(text)
     return escaped if escaped.strip() == escaped else escaped.replace(" ", "\N{SYMBOL FOR SPACE}")
 
 
 def printable(text: str) -> str:
-    """A text in which what cannot be seen is written as an escape."""
+    """Return a text in which what cannot be seen is written as an escape."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

@@ -32,7 +32,7 @@ def explain(
     prefix: str | None = None,
     finish_reason: str | None = None,
 ) -> Explanation:
-    """How `fmt` reads a whole output, and why. Takes what `Format.parse` takes, and never raises on any text."""
+    """Explain how `fmt` reads a whole output. Takes what `Format.parse` takes, and never raises on any text."""
     reading = _Reading(fmt, tools, prefix)
     message = reading.read(text, finish_reason)
     pieces = list(_pieces(_merged(reading.events)))
@@ -65,7 +65,7 @@ class _Reading:
         self.parser = fmt.parser(tools, prefix, trace=self._saw)
 
     def read(self, text: str, finish_reason: str | None) -> Message:
-        """The whole output, one character at a time."""
+        """Read the whole output, one character at a time."""
         for self.offset, self.character in enumerate(text):
             self._tell(self.parser.feed(self.character))
         self.offset, self.character = len(text), ""
@@ -94,7 +94,7 @@ class _Reading:
                 self._decided(step, "committed", _why_committed(move, step.trigger))
 
     def _decided(self, step: TraceStep, outcome: Outcome, why: str) -> None:
-        """The held region, which begins after all that was said and the blanks that wait, is decided."""
+        """Decide the held region, which begins after all that was said and the blanks that wait."""
         named, self.named = self.named, False
         if self.offset is not None:
             start = self.told + step.before
@@ -123,7 +123,7 @@ def _why_committed(move: Move, trigger: str) -> str:
 
 
 def _settled(regions: list[Held], text: str) -> list[Held]:
-    """The regions with their texts. Where reading resumed before the deciding character, the next one may begin
+    """Return the regions with their texts. Where reading resumed before the deciding character, the next one may begin
     there."""
     for region, following in pairwise(regions):
         region.end = min(region.end, following.start)
@@ -136,7 +136,7 @@ def _settled(regions: list[Held], text: str) -> list[Held]:
 
 
 def _merged(events: Iterable[Event]) -> Iterator[Event]:
-    """The events with adjacent deltas of one kind made one."""
+    """Yield the events with adjacent deltas of one kind made one."""
     run: list[Event] = []
     for event in events:
         if run and _kind(run[-1]) != _kind(event):
@@ -198,7 +198,7 @@ def _meaning(event: Event) -> str:
 
 
 def _placed(message: Message) -> list[PlacedAnomaly]:
-    """The anomalies of the message, each in a sentence."""
+    """Return the anomalies of the message, each in a sentence."""
     return [PlacedAnomaly(each.kind, each.text, each.start, _in_words(each)) for each in message.anomalies]
 
 

@@ -105,9 +105,19 @@ class Candidate:
     @property
     def why(self) -> str:
         """What speaks for it, in words."""
-        parts = [f"{self.calls} complete calls", f"{self.text_left} characters left as text"]
-        counted = ((self.unfinished, "cut off"), (self.malformed, "malformed"), (self.anomalies, "anomalies"))
-        return ", ".join([*parts, *(f"{number} {noun}" for number, noun in counted if number)])
+        found = [
+            counted(self.calls, "complete call"),
+            f"{counted(self.text_left, 'character')} left as text",
+            f"{self.unfinished} cut off" if self.unfinished else "",
+            f"{self.malformed} malformed" if self.malformed else "",
+            counted(self.anomalies, "anomaly", "anomalies") if self.anomalies else "",
+        ]
+        return ", ".join(filter(None, found))
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
 
 
 @dataclass(slots=True)
@@ -124,7 +134,7 @@ class Explanation:
     message: Message
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as JSON-able data."""
+        """Return the explanation as JSON-able data."""
         return {
             "format": self.format,
             "verdict": self.verdict,

@@ -26,7 +26,7 @@ def recognise(
     finish_reason: str | None = None,
     but: str = "",
 ) -> list[Candidate]:
-    """The shipped formats, but one, by what each makes of all these outputs; the first reads the most."""
+    """Return the shipped formats, but one, by what each makes of all these outputs; the first reads the most."""
     outputs, found, declared = list(texts), [], read_tools(tools)
     for name in format_names():
         if name != but:
@@ -42,7 +42,7 @@ def recognise(
 
 
 def _message(fmt: Format, text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Message:
-    """What a format reads. `Format.parse` would prepare to read many more, for every format."""
+    """Read a text with a format. `Format.parse` would prepare to read many more, for every format."""
     parser = fmt.parser(tools, prefix)
     parser.feed(text)
     parser.close(finish_reason)
@@ -50,7 +50,7 @@ def _message(fmt: Format, text: str, tools: Any, prefix: str | None, finish_reas
 
 
 def candidate(name: str, outputs: Iterable[str], messages: Sequence[Message]) -> Candidate:
-    """What a format has made of some outputs."""
+    """Return what a format has made of some outputs."""
     calls = [call for message in messages for call in message.tool_calls]
     complete = sum(call.status == "complete" for call in calls)
     # A prompt may make reasoning of any text, so reasoning is no reason to prefer a format.
@@ -67,12 +67,12 @@ def candidate(name: str, outputs: Iterable[str], messages: Sequence[Message]) ->
 
 
 def is_found(found: Candidate) -> bool:
-    """Whether a format has found anything that makes it more likely than another."""
+    """Return whether a format has found anything that makes it more likely than another."""
     return bool(found.calls + found.unfinished) or found.markers
 
 
 def best_format(texts: Iterable[str], tools: Sequence[Any] | None = None) -> Format | None:
-    """The format that reads the most of these outputs; None if none finds a call or a marker."""
+    """Return the format that reads the most of these outputs; None if none finds a call or a marker."""
     first = recognise(texts, tools)[0]
     return get_format(first.name) if is_found(first) else None
 
@@ -82,6 +82,6 @@ def _letters(text: str) -> int:
 
 
 def _known(name: str) -> int:
-    """How many names of servers and models stand for this format."""
+    """Return how many names of servers and models stand for this format."""
     entry = known_names().entries.get(name, Entry())
     return len(entry.aliases) + len(entry.models)

@@ -48,7 +48,7 @@ def verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
 
 
 def _elsewhere(fmt: Format, better: Candidate, told: Explanation) -> str:
-    """Where to look instead, and by which marker one could have seen it."""
+    """Return where to look instead, and by which marker one could have seen it."""
     found = (
         f"finds {_count(better.calls, 'call')} in it"
         if better.calls
@@ -68,7 +68,7 @@ def _elsewhere(fmt: Format, better: Candidate, told: Explanation) -> str:
 
 
 def _no_call(fmt: Format, told: Explanation) -> str:
-    """What came nearest to being a call, and what spoke against it."""
+    """Return what came nearest to being a call, and what spoke against it."""
     candidates = [region for region in told.held if region.outcome != "committed"]
     if candidates:
         near = max(candidates, key=lambda region: (region.named, region.end - region.start))
@@ -114,7 +114,7 @@ def _broken_calls(fmt: Format, text: str, told: Explanation) -> Iterator[str]:
 
 
 def _unexpected(fmt: Format, text: str, step: Step) -> str:
-    """What did not fit at a step where something certain broke."""
+    """Return what did not fit at a step where something certain broke."""
     state, at = fmt.program.states[step.source], step.offset or 0
     if at >= len(text):
         return f"the output ended, {state.why}"
@@ -158,7 +158,7 @@ def _what(region: Held) -> str:
 
 
 def name_in_words(name: str) -> str:
-    """A name as it can stand in a sentence: a model may put anything into it."""
+    """Return a name as a sentence can have it: a model may put anything into it."""
     return name if name.isprintable() and len(name) <= LONGEST_QUOTE else quote(name)
 
 

@@ -77,3 +77,6 @@ def _reason_of(piece: Any) -> str | None:
     metadata = getattr(piece, "response_metadata", None)
     reason = metadata.get("finish_reason") if isinstance(metadata, dict) else None
     return reason if isinstance(reason, str) else None
+
+
+__all__ = ["output_parser"]

@@ -233,3 +233,6 @@ def register(name: str = NAME, **settings: Any) -> None:
     """Make the handler known to llama-cpp-python under a name, for `chat_format=`. `settings` are those of
     `ChatHandler`."""
     register_chat_completion_handler(name)(ChatHandler(**settings))
+
+
+__all__ = ["ChatHandler", "register"]

@@ -83,3 +83,6 @@ def parse_tokens(
     prefix = prompt_end(tokenizer, tokens[:prompt_length])
     text = tokenizer.decode(tokens[prompt_length:], skip_special_tokens=False)
     return fmt.parse(text, tools, prefix, finish_reason)
+
+
+__all__ = ["EventStreamer", "parse_tokens"]

@@ -19,6 +19,7 @@ from toolgram.diagrams import trigger_in_words
 from toolgram.errors import ToolgramError
 from toolgram.events import Event
 from toolgram.formats import Format, format_names, get_format
+from toolgram.late_imports import install_line
 from toolgram.spec.data import END, Spec, State, Transition
 from toolgram.spec.declarations import short_name
 
@@ -51,18 +52,18 @@ Prove = Callable[[Format], Sequence[Finding]]
 
 
 def proved(fmt: Format) -> Sequence[Finding]:
-    """The results of `toolgram check`. Raises ToolgramError where the automata library is missing."""
+    """Return the results of `toolgram check`. Raises ToolgramError if the automata library is missing."""
     try:
         from toolgram.check import check_format
     except ModuleNotFoundError as error:
         raise ToolgramError(
-            f'a page lists what check proved, and check needs {error.name}\n  remedy: pip install "toolgram[check]"'
+            f"a page lists what check proved, and check needs {error.name}\n  remedy: {install_line('automata')}"
         ) from None
     return check_format(fmt).findings
 
 
 def page(fmt: Format, prove: Prove = proved) -> str:
-    """The page of a format, as Markdown."""
+    """Return the page of a format, as Markdown."""
     sections = (
         _head(fmt),
         _example(fmt),
@@ -76,12 +77,12 @@ def page(fmt: Format, prove: Prove = proved) -> str:
 
 
 def page_name(fmt: Format) -> str:
-    """The file name of the page of a format."""
+    """Return the file name of the page of a format."""
     return f"{fmt.name}.md"
 
 
 def picture_name(fmt: Format) -> str:
-    """The file name of the picture on the page of a format."""
+    """Return the file name of the picture on the page of a format."""
     return f"{fmt.name}.svg"
 
 
@@ -100,7 +101,7 @@ def write_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) 
 
 
 def stale_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
-    """The pages and pictures that are missing or out of date."""
+    """Return the pages and pictures that are missing or out of date."""
     return [
         folder / name
         for fmt in formats
@@ -138,7 +139,7 @@ def _head(fmt: Format) -> Iterator[str]:
 
 
 def _ships(fmt: Format) -> bool:
-    """Whether its page is in the folder of the README that explains pages."""
+    """Return whether its page is in the folder of the README that explains pages."""
     return fmt.name in format_names() and get_format(fmt.name) is fmt
 
 
@@ -231,7 +232,7 @@ def _machine(fmt: Format) -> Iterator[str]:
 
 
 def _rows(spec: Spec, state: State) -> Iterator[str]:
-    """The transitions of a state; those with the same destination and actions share a row."""
+    """Yield the transitions of a state; those with the same destination and actions share a row."""
     rows: dict[tuple[str, tuple[str, ...]], list[Transition]] = {}
     for transition in spec.transitions:
         if transition.source == state.name:
@@ -316,7 +317,7 @@ def _listed(spec: Spec, transitions: Iterable[Transition]) -> str:
 
 
 def _in_words(spec: Spec, transition: Transition) -> str:
-    """A trigger in words; as code where it is text of the model."""
+    """Return a trigger in words, or as code if it is text of the model."""
     words = trigger_in_words(spec, transition)
     key = words.removeprefix("key ")
     if key != words:

@@ -1,10 +1,9 @@
 """Parts of pages that the code writes: the formats that ship, and the vocabulary of machine files.
 
 Strategy: a Markdown file has two comments around each such part. `refreshed` writes what belongs between them, so that
-no page can fall behind the code. A name behind the word says which:
+no page differs from the code. A name after the word says which:
 
     <!-- toolgram formats -->           the table of all formats, with links to the pages beside this one
-    <!-- toolgram names docs/specs/ --> their names, with links to the pages in that folder
     <!-- toolgram vocabulary ACTIONS --> a table of `toolgram.spec.vocabulary`: keys, tags, actions, triggers
     <!-- /toolgram formats -->          the end of each, with its own word
 """
@@ -19,11 +18,11 @@ from toolgram.formats import format_names, get_format
 from toolgram.spec import vocabulary
 from toolgram.spec.vocabulary import KINDS, Key
 
-_PLACE = re.compile(r"(<!-- toolgram (formats|names|vocabulary) ?([\w/]*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
+_PLACE = re.compile(r"(<!-- toolgram (formats|vocabulary) ?([\w/]*) -->\n).*?(<!-- /toolgram \2 -->)", re.S)
 
 
 def refreshed(text: str) -> str:
-    """A Markdown text, with what belongs into each place of it. Raises ToolgramError for a text without a place."""
+    """Write what belongs into each place of a Markdown text. Raises ToolgramError for a text without a place."""
     if not _PLACE.search(text):
         raise ToolgramError(
             "no place for a table in this file\n"
@@ -35,8 +34,6 @@ def refreshed(text: str) -> str:
 def _part(what: str, which: str) -> str:
     if what == "formats":
         return "\n".join(_formats())
-    if what == "names":
-        return ", ".join(f"[`{name}`]({which}{name}.md)" for name in format_names())
     table = getattr(vocabulary, which, None) if which.isupper() else None
     if not isinstance(table, Mapping):
         raise ToolgramError(f"{which or 'nothing'}: no table of toolgram.spec.vocabulary, such as ACTIONS")

@@ -119,7 +119,7 @@ def _is_after_call(state: StateProgram) -> bool:
 
 
 def opened_by(closer: str, markers: Iterable[str]) -> list[str]:
-    """Those of the markers that open what `closer` closes, as they are written: `<a` and `</a>`, `<|begin_a|>` and
+    """Return the markers that open what `closer` closes, as they are written: `<a` and `</a>`, `<|begin_a|>` and
     `<|end_a|>`, `<|open|>a` and `<|close|>a`, `<|a>` and `<a|>`."""
     forms = {closer.replace("/", "", 1)}
     for word, other in _CLOSING_WORDS:
@@ -142,7 +142,7 @@ def _goes_on(marker: str, stem: str) -> bool:
 
 
 def _opens(closer: str, marker: str) -> bool:
-    """Whether a marker is a fence with a language, or begins with the bracket that it leaves open."""
+    """Return whether a marker is a fence with a language, or begins with the bracket that it leaves open."""
     if closer == FENCE:
         return marker.startswith(FENCE) and marker != FENCE
     opener = "{[("[BRACKETS.index(closer)]
@@ -150,7 +150,7 @@ def _opens(closer: str, marker: str) -> bool:
 
 
 def _find_closing_markers(spec: Spec, states: Mapping[str, StateProgram]) -> dict[str, frozenset[str]]:
-    """The triggers of long markers that close something, whatever it is, each with those that open the same. Neither
+    """Return the triggers of long markers that close anything, each with those that open the same. Neither
     what closes reasoning nor what ends the turn."""
     texts = {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
     rows = [(state, trigger, move) for state in states.values() for trigger, move in state.row.items()]
@@ -185,8 +185,9 @@ class ClosingMarks(NamedTuple):
 def find_closing_marks(
     spec: Spec, states: Mapping[str, StateProgram], literals: Mapping[str, str], strict: bool
 ) -> ClosingMarks:
-    """See what the markers of a format close. The moves that open something in text are told. A strict parser, which
-    drops nothing, does not ask.
+    """Find what the markers of a format close, and the moves that open something in text.
+
+    A strict parser, which drops nothing, needs neither.
     """
     closing = {} if strict else _find_closing_markers(spec, states)
     fences = frozenset(name for name, text in literals.items() if text == FENCE)
@@ -207,7 +208,7 @@ def find_closing_marks(
 def _find_sections(
     states: Mapping[str, StateProgram], closing: Mapping[str, frozenset[str]], fences: frozenset[str]
 ) -> dict[str, frozenset[str]]:
-    """The triggers of markers that close what was opened in text, and of closing fences, each with those that close
+    """Return the triggers of markers that close what was opened in text, and of closing fences, with those that close
     the same; the moves that open it are told."""
     in_text = {move.trigger for state in states.values() if state.loops for move in state.row.values()} | fences
     found = {closer: openers for closer, openers in closing.items() if closer in in_text or openers <= in_text}
@@ -220,7 +221,7 @@ def _find_sections(
 
 
 def find_element_ends(spec: Spec, states: Iterable[StateProgram]) -> tuple[str, ...]:
-    """How the closing tags of elements begin: of those inside values, and of those that are named as arguments are."""
+    """Return how closing tags of elements begin: those inside values, and those that are named like arguments."""
     ends = {state.around_key[0].replace("<", "</", 1) for state in states if state.echo and "<" in state.around_key[0]}
     if any(state.typed == "elements" for state in states):
         ends.add(spec.notation[1])

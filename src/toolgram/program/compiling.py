@@ -1,8 +1,8 @@
 """From a checked specification to an immutable program: per state, one regular expression and one transition row.
 
 Strategy: everything that can be decided before the first character is decided here, once, and shared by all streams.
-A state where free text may stand gets one expression that finds the next marker *or the longest suffix of the text
-that may become one*; a state where a token must stand gets one expression that matches it.  The expressions are
+A state with free text gets one expression that finds the next marker *or the longest suffix of the text
+that may become one*; a state that needs a token gets one expression that matches it.  The expressions are
 alternations of fixed texts and bounded character runs, so their work per character is constant.
 """
 
@@ -59,7 +59,7 @@ _BLANK = r"[ \t\r\n]"
 
 @lru_cache(maxsize=64)
 def _recompiled(data: str, strict: bool) -> Program:
-    """A program that was pickled, compiled once for all parsers that were pickled with it."""
+    """Load a program that was pickled; it is compiled once for all parsers that were pickled with it."""
     return compile_spec(load_spec(json.loads(data)), strict)
 
 
@@ -292,7 +292,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
 
 
 def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symbol]]) -> None:
-    """The expressions of a state in which text goes on: over text, to the next symbol or what may become one."""
+    """Set the expressions of a state in which text goes on: over text, to the next symbol or what may become one."""
     state.event = Reasoning if state.meaning == "reasoning" else Content
     state.firsts = firsts = firsts_of(text for text, _ in symbols)
     if not firsts:
@@ -319,7 +319,7 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
 
 
 def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
-    """What must come after a symbol, and after how many blanks at most, for it to begin a call; "" where that is open.
+    """Return what must follow a symbol, after how many blanks at most, for it to begin a call; "" if that is open.
 
     Prose is full of brackets. The expression that finds one sees at once that it begins no call, where otherwise a held
     call would begin, and the next character would reject it.
@@ -342,7 +342,7 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
 
 
 def _name_ahead(spec: Spec, state: StateProgram, symbol: Symbol) -> Way | None:
-    """The way to the name of a call and on, where prose has such a symbol as well and no other way leads on."""
+    """Return the way to the name of a call and on, where prose has such a symbol as well and no other way leads on."""
     if symbol.kind != TERMINAL or symbol.special:
         return None
     move = state.row[symbol.trigger]

@@ -9,7 +9,7 @@ from toolgram.spec.data import Literal, Run, Spec
 
 
 def what_follows(spec: Spec, triggers: Iterable[str]) -> str:
-    """What a state that has these triggers was waiting for, in plain words."""
+    """Return what a state that has these triggers was waiting for, in plain words."""
     wanted: list[str] = []
     for trigger in triggers:
         words = _in_words(spec, trigger)

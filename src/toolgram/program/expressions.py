@@ -2,8 +2,8 @@
 
 Strategy: a machine has many states, and an output comes through few of them.  What ends a value is long to write, for
 each way on from a closing marker is part of it.  So the search for it has two steps: a short expression goes over the
-text up to where a marker stands or has begun, and another says at that place whether the marker counts.  That one is
-made of the ways on from the markers that stand there, when these stand somewhere for the first time.
+text up to a marker or the beginning of one, and another says at that place whether the marker counts.  That one is
+made of the ways on from the markers there, when these occur together for the first time.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Firsts: TypeAlias = Mapping[str, str]
 
 
 def firsts_of(texts: Iterable[str]) -> Firsts:
-    """The characters with which these texts begin, each with those that follow it there; nothing where any may."""
+    """Return the characters with which these texts begin, each with those that follow it; nothing if any may."""
     found: dict[str, set[str]] = {}
     for text in texts:
         found.setdefault(text[0], set()).add(text[1:2])
@@ -66,7 +66,7 @@ def firsts_of(texts: Iterable[str]) -> Firsts:
 
 
 def may_begin(firsts: Firsts) -> str:
-    """Where one of the texts may begin: at a first character that has one of the second behind it, or nothing yet."""
+    """Match where one of the texts may begin: a first character, followed by one of the second or nothing yet."""
     return "|".join(
         re.escape(first) + (f"(?![^{re.escape(seconds)}])" if seconds else "") for first, seconds in firsts.items()
     )
@@ -94,14 +94,14 @@ class End(NamedTuple):
 
 
 def over_value(firsts: Firsts, begun: Sequence[str], ends: Sequence[End]) -> FindMatch:
-    """The same for a value: group 1 is a marker that has `begun`, or waits for what follows; the others are `ends`."""
+    """Do the same for a value: group 1 is a marker that has `begun` or awaits more; the others are `ends`."""
     markers = list(dict.fromkeys(end.marker for end in ends))
     started = [rf"(?:{'|'.join(begun)})\Z"] if begun else []
     over = _over(firsts, [*markers, *started])
     unless = "".join(f"(?!{marker})" for marker in markers)
     over_and_begun = re.compile(f"{over}(?:{unless}({started[0]}))?+" if started else over).match
     standing_at = re.compile("".join(f"(?=({marker})?+)" for marker in markers)).match
-    known: dict[tuple[bool, ...], FindMatch] = {}  # by the markers that stand at a place
+    known: dict[tuple[bool, ...], FindMatch] = {}  # by the markers at a place
 
     def end_among(standing: tuple[bool, ...]) -> FindMatch:
         there = {marker for marker, stands in zip(markers, standing, strict=True) if stands}

@@ -21,7 +21,7 @@ _NOWHERE = r"(?!)[\s\S]"  # of a specification without the states that read it
 
 
 def whole_grammar(spec: Spec) -> str:
-    """The grammar as Lark parses outputs with it: declared terminals are defined, and overridden names imported."""
+    """Return the grammar that Lark parses outputs with: declared terminals are defined, overridden names imported."""
     text = with_imports(spec.grammar_text, spec.grammar_path, spec.import_paths)
     if not spec.declared:
         return text
@@ -30,7 +30,7 @@ def whole_grammar(spec: Spec) -> str:
 
 
 def free_text(spec: Spec) -> dict[str, str]:
-    """The regular expression of each terminal that may be declared."""
+    """Return the regular expression of each terminal that may be declared."""
     program = compile_spec(spec)
     ends: dict[str, list[str]] = {}
     for name, state in program.states.items():
@@ -51,7 +51,7 @@ def _markers(spec: Spec, triggers: Iterable[str]) -> list[str]:
 
 
 def _any_but(ends: Iterable[str]) -> str:
-    """One character with which none of `ends` begins."""
+    """Return one character with which none of `ends` begins."""
     unlike = "|".join(dict.fromkeys(ends))
     return rf"(?:(?!{unlike})[\s\S])" if unlike else r"[\s\S]"
 

@@ -1,8 +1,8 @@
 """What must follow a marker in a value for it to end the value: expressions made from the rows of the machine.
 
 Strategy: text may contain any marker.  So a marker counts only where the way on from it is one that the machine has:
-behind a value's own marker another argument or the end of the call; behind another marker the other closing markers and
-then the end of the message or of the turn, or the opener of a call with its name; behind the opener of an argument its
+after a value's own marker another argument or the end of the call; after another marker the other closing markers and
+then the end of the message or of the turn, or the opener of a call with its name; after the opener of an argument its
 key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular
 expression.
 
@@ -33,7 +33,7 @@ _ATOMIC, _GROUP = "(?>{})", "({})"  # what is put around the expression of a nam
 
 
 class TooManyWays(ToolgramError):
-    """There are too many ways through a machine behind a marker that may end a value."""
+    """There are too many ways through a machine after a marker that may end a value."""
 
 
 class Way(NamedTuple):
@@ -59,17 +59,17 @@ class Ahead(NamedTuple):
 
 
 def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
-    """The other closing markers behind `state`, then the end of the turn, or the opener of a call and its name."""
+    """Return the other closers after `state`, then the end of the turn, or the opener of a call and its name."""
     return _written(spec, lambda ways: ways.closing(state, ()))
 
 
 def look_ahead_for_value(spec: Spec, state: StateProgram) -> Ahead:
-    """The key behind the marker of the next argument, and the markers up to its value."""
+    """Return the key after the marker of the next argument, and the markers up to its value."""
     return _written(spec, lambda ways: ways.to_value(state, ()))
 
 
 def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str] = ()) -> Ahead:
-    """What must follow the own closing marker of a value: another argument, or the end of the call, of which the output
+    """Return what must follow the own closing marker of a value: another argument, or the end of the call, of which
     may end in the marker. A few of `again`, markers that close it once more, may come before that."""
     ahead = _written(spec, lambda ways: ways.to_argument(state))
     repeated, begun = again_pattern(again), partial_pattern(again)
@@ -80,14 +80,14 @@ def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str
 
 
 def again_pattern(markers: Iterable[str]) -> str:
-    """A regular expression for a few of these markers, with blanks before each; empty for none."""
+    """Return a regular expression for a few of these markers, with blanks before each; empty for none."""
     texts = "|".join(map(re.escape, sorted({*markers}, key=lambda text: (-len(text), text))))
     each = f"{BLANKS}(?:{texts})"
     return f"(?>{'|'.join(each * times for times in range(_MOST_AGAIN, -1, -1))})" if texts else ""
 
 
 def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Way]]:
-    """The markers with which a call begins in text, each with the way from it to the name."""
+    """Return the markers with which a call begins in text, each with the way from it to the name."""
     ways = _Ways(spec, _ATOMIC)
     for trigger, move in home.row.items():
         shape = spec.terminals.get(trigger)
@@ -98,7 +98,7 @@ def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Wa
 
 
 def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
-    """The way from a held state to the first character behind the name of a call; None where not only a name may come.
+    """Return the way from a held state to the character after the name of a call; None if not only a name may come.
 
     More blanks than are looked at are a way as well: what follows them is for the readers to see.
     """
@@ -110,7 +110,7 @@ def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
 
 
 def _written(spec: Spec, follow: Callable[[_Ways], Way]) -> Ahead:
-    """The same ways twice: with names that are matched as a whole, and with names that are groups."""
+    """Return these ways twice: with names that are matched as a whole, and with names that are groups."""
     ways = _Ways(spec, _ATOMIC)
     way = follow(ways)
     return Ahead(*way, Expression(lambda: follow(_Ways(spec, _GROUP)).final) if ways.named else None)
@@ -128,12 +128,12 @@ class _Branches:
         return bool(self.runs or self._markers)
 
     def markers(self, texts: Sequence[str], rest: Way) -> None:
-        """A marker in its spellings, and the way on behind it."""
+        """Take a marker in its spellings, and the way on after it."""
         self.texts += texts
         self._markers.setdefault(rest, []).extend(map(re.escape, texts))
 
     def way(self, space: str, at_end: str = "") -> Way:
-        """All of them as one way; `at_end` is what may follow instead at the end of the output."""
+        """Return all of them as one way; `at_end` is what may follow instead at the end of the output."""
         markers = [
             (texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})", rest) for rest, texts in self._markers.items()
         ]
@@ -160,7 +160,7 @@ class _Ways:
         self._ends = _ends_of_messages(spec).union(spec.stop or ())
 
     def _rows(self, state: StateProgram) -> Iterator[tuple[Any, Move]]:
-        """The rows of a state that are left by a terminal, with the shape of that."""
+        """Yield the rows of a state that are left by a terminal, with the shape of that."""
         for trigger, move in state.row.items():
             self._left -= 1
             if self._left < 0:
@@ -194,7 +194,7 @@ class _Ways:
         return branches.way(BLANKS if "WS" in state.row else "", r"\Z")
 
     def to_value(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
-        """A key, and the markers up to its value."""
+        """Return a key, and the markers up to its value."""
         branches = _Branches()
         for shape, move in self._rows(state):
             dest = move.dest
@@ -212,7 +212,7 @@ class _Ways:
         return branches.way(_between(self._spec, state))
 
     def opening(self, state: StateProgram, seen: tuple[str, ...]) -> Way | None:
-        """From a held state to the name of a call, and the first character behind the name; None for no way."""
+        """From a held state to the name of a call, and the first character after the name; None for no way."""
         branches = _Branches()
         for shape, move in self._rows(state):
             dest = move.dest
@@ -232,7 +232,7 @@ class _Ways:
         return self._name.format(shape.pattern)
 
     def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
-        """What follows a marker: nothing need follow one that ends the message or the turn; None where it leads
+        """Return what follows a marker: nothing need follow one that ends the message or the turn; None if it leads
         nowhere."""
         dest = move.dest
         if move.trigger in self._ends:
@@ -245,7 +245,7 @@ class _Ways:
         return self.closing(dest, (*seen, state.name)) if dest.meaning == "content" else None
 
     def _or_end(self, state: StateProgram, way: Way) -> Way:
-        """The way from a held state, in which the output may end where the machine says so: a message has begun."""
+        """Return the way from a held state, in which the output may end if the machine says so: a message has begun."""
         if END not in state.row or state.row[END].actions:
             return way
         rows = [(shape, move) for shape, move in self._rows(state) if move.dest.meaning == "content"]
@@ -261,13 +261,13 @@ def _ends_of_messages(spec: Spec) -> set[str]:
 
 
 def _is_header(state: StateProgram) -> bool:
-    """Whether a header may go on in a state of content, which any text leaves."""
+    """Return whether a header may go on in a state of content, which any text leaves."""
     text = state.row.get(TEXT)
     return state.meaning == "content" and text is not None and text.dest is not state
 
 
 def _between(spec: Spec, state: StateProgram) -> str:
-    """What may stand in a state without leaving it: blanks, quotes."""
+    """Return what may occur in a state without leaving it: blanks, quotes."""
     marks = [re.escape(text) for text in _marks(spec, state)]
     if "WS" not in state.row:
         return ""
@@ -275,13 +275,13 @@ def _between(spec: Spec, state: StateProgram) -> str:
 
 
 def _marks(spec: Spec, state: StateProgram) -> list[str]:
-    """The markers that do not lead out of a state."""
+    """Return the markers that do not lead out of a state."""
     shapes = [spec.terminals.get(trigger) for trigger, move in state.row.items() if move.dest is state]
     return [text for shape in shapes if isinstance(shape, Literal) for text in shape.texts]
 
 
 def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:
-    """The characters with which what a state takes may begin, as expressions."""
+    """Return the characters with which a state's symbols may begin, as expressions."""
     for trigger in state.row:
         shape = spec.terminals.get(trigger)
         if isinstance(shape, Literal):
@@ -293,7 +293,7 @@ def _firsts(spec: Spec, state: StateProgram) -> Iterable[str]:
 
 
 def partial_pattern(literals: Iterable[str]) -> str:
-    """A regular expression for the proper, non-empty prefixes of all `literals`, to be matched up to the end of a text.
+    """Return an expression for the proper, non-empty prefixes of all `literals`, matched up to the end of a text.
 
     Its size is n log n in the length of each; empty when no literal is longer than one character.
     """
@@ -305,7 +305,7 @@ _FEW = 6  # prefixes that are listed
 
 @lru_cache(maxsize=1024)
 def _prefixes_of_any(texts: tuple[str, ...], depth: int) -> str:
-    """The proper prefixes of several texts, in order; what some of them begin with alike is written once."""
+    """Return the proper prefixes of several texts, in order; what some of them begin with alike is written once."""
     if depth == 0:
         return "|".join(filter(None, map(_prefixes, texts)))
     parts = []
@@ -327,7 +327,7 @@ def _beginning_of_both(first: str, last: str) -> str:
 
 @lru_cache(maxsize=512)
 def _prefixes(text: str) -> str:
-    """The proper prefixes of a text, the longest first: those beyond its first half, then those within it."""
+    """Return the proper prefixes of a text, the longest first: those beyond its first half, then those within it."""
     if len(text) <= _FEW:
         return "|".join(re.escape(text[:length]) for length in range(len(text) - 1, 0, -1))
     half = len(text) // 2

@@ -44,7 +44,7 @@ def find_announced_names(states: Mapping[str, StateProgram], markers: Container[
 
 
 def _leads_to_call(state: StateProgram, bare: Container[str], markers: Container[str]) -> bool:
-    """Whether a call begins in a state, or in one of those in `bare` after it, without a marker."""
+    """Return whether a call begins in a state, or in one of those in `bare` after it, without a marker."""
     return any(
         trigger not in markers and ("start_call" in move.actions or (move.dest.held and move.dest.name in bare))
         for trigger, move in state.row.items()

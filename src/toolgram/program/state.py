@@ -86,10 +86,12 @@ class StateProgram:
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
     looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
     again: Expression | None = None  # closing markers of a value that is closed already
-    before: tuple[str, ...] = ()  # markers behind which a value, a name or a key begins
-    entered_by: dict[str, Symbol] = field(default_factory=dict)  # markers behind which alone the state is, by text
+    before: tuple[str, ...] = ()  # markers after which a value, a name or a key begins
+    entered_by: dict[str, Symbol] = field(
+        default_factory=dict
+    )  # the only markers after which the state is entered, by text
     announces: str = ""  # trigger of the marker that announces calls as objects, where text is
-    around_key: tuple[str, str] = ("", "")  # markers before and behind the key whose element is the value
+    around_key: tuple[str, str] = ("", "")  # markers before and after the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     closed: bool = False  # after a call, and only its closing markers lead here
     leaves_owed: dict[str, frozenset[str]] = field(
@@ -98,7 +100,7 @@ class StateProgram:
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:
-        """Whether some fixed text of this state begins with all that `text` has from `pos` on, and is longer."""
+        """Return whether some fixed text of this state begins with all that `text` has from `pos` on, and is longer."""
         return len(text) - pos < self.longest and text[pos:] in self.beginnings
 
 
@@ -113,10 +115,10 @@ class Program:
     python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
-    closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what stands around it, by text
+    closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what is around it, by text
     notation: tuple[str, ...] = ()  # quotes of notated values, or how the tags of nested elements begin
     turn_start: str = ""  # blanks with which the text of a turn begins
-    turn_end: str = ""  # blanks that stand between the text and the token that ends the turn
+    turn_end: str = ""  # blanks between the text and the token that ends the turn
     other_roles: tuple[str, ...] = ()  # what begins messages of other roles
     generation_prompt: str = ""  # what the prompt has written, where a parser is not told
     stop: frozenset[str] = frozenset()  # triggers that end a turn
@@ -125,13 +127,13 @@ class Program:
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call
     unproven_types: frozenset[str] = frozenset()  # of which it is not known how values are written
-    wrapped: frozenset[str] = frozenset()  # keys under which all arguments may stand as one object
+    wrapped: frozenset[str] = frozenset()  # keys under which all arguments may be one object
     markers: tuple[str, ...] = ()  # the literals that are found in neither prose nor code
     in_no_name: tuple[str, ...] = ()  # of these, those that no name has,
     begins_no_name: frozenset[str] = frozenset()  # and the characters with which they begin
     line_calls: bool = False  # a declared name at the beginning of a line begins a call
     namespaced_names: bool = False  # a declared function may have a namespace before its name
-    surplus: dict[str, Symbol] = field(default_factory=dict)  # the closers, and those of what stands inside a call
+    surplus: dict[str, Symbol] = field(default_factory=dict)  # the closers, and those of what is inside a call
     longest_closer: int = 0  # the length of the longest of them, and of what ends a turn
     endings: tuple[str, ...] = ()  # all these, and markers that close something in text
     sections: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those markers, with others for the same
@@ -142,7 +144,7 @@ class Program:
     begins: Any = None  # where a plain whole output begins (see `runtime.whole_outputs`)
 
     def holds_marker(self, name: str) -> bool:
-        """Whether what should be a name or a key holds a marker."""
+        """Return whether what should be a name or a key holds a marker."""
         return not self.begins_no_name.isdisjoint(name) and any(marker in name for marker in self.in_no_name)
 
 

@@ -18,13 +18,13 @@ from toolgram.spec.data import Spec
 
 
 def dump_spec(spec: Spec) -> dict[str, Any]:
-    """The specification as data; `json.dumps` takes it."""
+    """Return the specification as data; `json.dumps` takes it."""
     data: dict[str, Any] = _dump(spec)
     return data
 
 
 def load_spec(data: object) -> Spec:
-    """The specification that `dump_spec` made the data from. Raises ValueError for data of another shape."""
+    """Return the specification that `dump_spec` made the data from. Raises ValueError for data of another shape."""
     spec: Spec = _load(Spec, data)
     return spec
 
@@ -36,7 +36,7 @@ def sealed(content: Mapping[str, Any]) -> str:
 
 
 def unsealed(text: str) -> dict[str, Any]:
-    """The content of such a file. Raises ValueError where it is not what was written."""
+    """Return the content of such a file. Raises ValueError if it is not what was written."""
     checksum, _, content = text.partition("\n")
     if checksum != _checksum(content):
         raise ValueError("the checksum does not fit")
@@ -72,7 +72,7 @@ def _dump(value: Any) -> Any:
 
 @lru_cache(maxsize=16)
 def _types(kind: type) -> dict[str, Any]:
-    """The types of a dataclass's fields."""
+    """Return the types of a dataclass's fields."""
     return get_type_hints(kind)
 
 

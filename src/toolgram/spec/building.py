@@ -110,7 +110,7 @@ def build_spec(
 
 
 def _first_output(about: Mapping[str, Any]) -> str:
-    """The first canonical output behind the format's own prompt, where no example is given."""
+    """Return the first canonical output after the format's own prompt, if no example is given."""
     prompt = about.get("generation_prompt", "")
     shown = [
         each if isinstance(each, Mapping) else {"prefix": "", "output": each} for each in about.get("canonical", ())
@@ -119,12 +119,12 @@ def _first_output(about: Mapping[str, Any]) -> str:
 
 
 def _homes(machine: MachineFile, import_paths: tuple[str, ...]) -> list[Path]:
-    """Where fragments are: beside the machine, and beside the shipped ones."""
+    """Return the folders of fragments: beside the machine, and beside the shipped ones."""
     return [Path(machine.path).parent, *(Path(path).parent / "machines" for path in import_paths)]
 
 
 def _place(machine: MachineFile, where: Keys) -> tuple[str, int]:
-    """The file and line of an entry, as a specification keeps them: nothing for the machine file itself."""
+    """Return the file and line of an entry, as a specification keeps them: nothing for the machine file itself."""
     path, line = machine.place(*where)
     if path == machine.path:
         return "", line
@@ -190,7 +190,7 @@ def _transitions(machine: MachineFile, states: Mapping[str, State], final: str) 
 def _terminals(
     machine: MachineFile, transitions: tuple[Transition, ...], shapes: Shapes, grammar_path: str
 ) -> dict[str, Literal | Run]:
-    """The terminals that the machine names."""
+    """Return the terminals that the machine names."""
     terminals: dict[str, Literal | Run] = {}
     known = (END, *ISLAND_TRIGGERS, *RECOVERY_TRIGGERS)
     for index, entry in enumerate(machine.data["machine"]["transitions"]):

@@ -21,7 +21,7 @@ _FROM_FILES = ("grammar_path", "grammar_text", "machine_path", "import_paths")  
 
 
 def kept_spec(name: str, grammar: str, machine: str) -> Spec | None:
-    """The specification of a shipped format as the build left it, or None if there is none for these very files."""
+    """Return the specification of a shipped format as the build left it, or None if the files have changed."""
     try:
         data = unsealed(_bytes_of(os.path.join(_HOME, f"{name}.json")).decode())
         if data["hash"] != _hash(grammar, machine):
@@ -55,7 +55,7 @@ def _hash(grammar: str, machine: str) -> str:
 
 
 def _common(path: str, ending: str) -> list[str]:
-    """The files of this kind that those beside `path` import, sorted."""
+    """Return the files of this kind that those beside `path` import, sorted."""
     folder = os.path.join(os.path.dirname(path), "common")
     return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(ending))
 
@@ -66,7 +66,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def readers() -> list[str]:
-    """The files of the code that reads and checks: this package, and what it imports."""
+    """Return the files of the code that reads and checks: this package, and what it imports."""
     own = (os.path.join(_HERE, name) for name in sorted(os.listdir(_HERE)) if name.endswith(".py"))
     return [*own, *(os.path.join(_PACKAGE, name) for name in ("call_ids.py", "limits.py"))]
 

@@ -1,7 +1,7 @@
 """Whether the actions of a machine can work in every order in which its transitions can be followed.
 
 Strategy: an abstract interpretation.  A *position* says how far a call is (named, started, its arguments) and which
-JSON stands open around it; there are few.  From the initial state each transition is followed from each position in
+JSON is open around it; there are few.  From the initial state each transition is followed from each position in
 which its trigger can come, and its actions change the position.  What an action needs and does not find, and what a
 state cannot be entered with, is a fault of the transition.  A trigger that cannot come is no fault here.
 
@@ -39,7 +39,7 @@ class Position:
     path: str = ""  # of the member whose value comes next
 
     def over(self) -> Position:
-        """The same place after the call."""
+        """Return the same place after the call."""
         return Position(parents=self.parents, in_list=self.in_list, path=self.path)
 
     @property
@@ -57,7 +57,7 @@ class _Fault(Exception):
 
 
 def call_faults(spec: Spec) -> Iterator[FormatError]:
-    """The transitions whose actions cannot work, or that lead where they cannot."""
+    """Yield the transitions whose actions cannot work, or that lead where they cannot."""
     rows = rows_of(spec)
     lists = any(transition.trigger == "start_array" for transition in spec.transitions)
     found: dict[str, set[Position]] = {spec.initial: {Position()}}
@@ -95,7 +95,7 @@ Rows = Mapping[str, Mapping[str, Transition]]
 def _follow(
     spec: Spec, rows: Rows, transition: Transition, before: Position, lists: bool
 ) -> Iterator[tuple[str, Position]]:
-    """Where a transition leads from a position: states, and the positions there."""
+    """Yield where a transition leads from a position: states, and the positions there."""
     source, dest = spec.states[transition.source], spec.states[transition.dest]
     for position in _come(spec, transition, source, dest, before, lists):
         if transition.trigger == END:
@@ -125,7 +125,7 @@ def _follow(
 
 
 def _loops(rows: Rows, state: State) -> bool:
-    """Whether text keeps the machine in the state."""
+    """Return whether text keeps the machine in the state."""
     return TEXT in rows[state.name] and rows[state.name][TEXT].dest == state.name
 
 
@@ -135,7 +135,7 @@ def _loops(rows: Rows, state: State) -> bool:
 def _come(
     spec: Spec, transition: Transition, source: State, dest: State, position: Position, lists: bool
 ) -> list[Position]:
-    """The positions right after the trigger, before its actions; none if it cannot come."""
+    """Return the positions right after the trigger, before its actions; none if it cannot come."""
     trigger = transition.trigger
     if trigger in (TEXT, END, UNCLOSED, "malformed", "recovered"):
         return _outside(trigger, source, position, lists)
@@ -256,7 +256,7 @@ def _same(spec: Spec, path: str) -> str:
 
 
 def _act(action: str, transition: Transition, source: State, position: Position) -> Position:
-    """The position after an action."""
+    """Return the position after an action."""
     if action in _EVENTS_WITH_TEXT:
         return _take_text(action, transition, position)
     if action in _OF_A_CALL:
@@ -374,7 +374,7 @@ _EVENTS_WITH_TEXT = {
 
 
 def _take_text(action: str, transition: Transition, position: Position) -> Position:
-    """The position after `name`, `call_id` or `argument_key`, which need the text of their trigger."""
+    """Return the position after `name`, `call_id` or `argument_key`, which need the text of their trigger."""
     trigger = transition.trigger
     event = trigger.partition(" ")[0]
     if (not trigger.isupper() and event not in _EVENTS_WITH_TEXT[action]) or trigger in (TEXT, "map_key"):
@@ -406,7 +406,7 @@ def _end(transition: Transition, source: State, position: Position) -> None:
 
 
 def _enter(transition: Transition, source: State, dest: State, loops: bool, position: Position) -> Position:
-    """The position in the state that a transition leads to."""
+    """Return the position in the state that a transition leads to."""
     _check_open_call(transition, dest, loops, position)
     _check_held(transition, source, dest, position)
     _check_place(transition, source, dest, position)

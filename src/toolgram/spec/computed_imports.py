@@ -37,7 +37,7 @@ class _Import(NamedTuple):
 
 
 def with_computed_imports(text: str, path: str, load: Load) -> str:
-    """The text of a grammar in which what it overrides is imported. Raises FormatError for a name that no file has."""
+    """Return the text of a grammar that imports what it overrides. Raises FormatError for a name that no file has."""
     overrides = [*_CHANGED.finditer(text)]
     own = _own_names(text)
     if all(name in own for found in overrides for name in (found[1], *_used(found[2]))):
@@ -58,12 +58,12 @@ def with_computed_imports(text: str, path: str, load: Load) -> str:
 
 
 def _used(body: str) -> list[str]:
-    """The names in the body of a rule or terminal."""
+    """Return the names in the body of a rule or terminal."""
     return re.findall(r"\b(?!\d)\w+", _NO_NAME.sub(" ", body))
 
 
 def _imports(text: str, path: str, load: Load) -> tuple[list[_Import], bool]:
-    """The imports with a list, and whether all of their files could be read. Lark reports those that could not."""
+    """Return the imports with a list, and whether all of their files can be read. Lark reports those that cannot."""
     found, readable = [], True
     for each in _LISTED.finditer(text):
         try:
@@ -78,7 +78,7 @@ def _imports(text: str, path: str, load: Load) -> tuple[list[_Import], bool]:
 
 
 def _own_names(text: str) -> set[str]:
-    """The names that a file defines, declares or imports by name."""
+    """Return the names that a file defines, declares or imports by name."""
     return {*_names(text)}
 
 

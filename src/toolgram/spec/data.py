@@ -106,7 +106,7 @@ class Transition:
     line: int
     file: str = ""  # that `line` is of, where it is another than the machine file
     repair: bool = False  # what a model got wrong is repaired; strict parsers do without the row
-    of_calls: bool = False  # its marker stands around calls; where none are wanted it is text
+    of_calls: bool = False  # its marker is around calls; if none are wanted it is text
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,10 @@ class Spec:
     stop: tuple[str, ...] | None  # terminals that end a turn; None where the file does not say
     python_json: bool
     longest_match: bool
-    line_calls: str  # the state behind a declared name at the beginning of a line; "" where that is text
+    line_calls: str  # the state after a declared name at the beginning of a line; "" if that is text
     bare_calls: tuple[str, ...]  # the state of a call without a marker, and texts before it; none where that is text
     unproven_types: tuple[str, ...]  # of which it is not known how values are written
-    wrapped: tuple[str, ...]  # keys under which all arguments may stand as one object
+    wrapped: tuple[str, ...]  # keys under which all arguments may be one object
     namespaced_names: bool  # a declared function may have a namespace before its name
     suffix: str  # at the end of markers, another one for each checkpoint; "" for none
     closed_by: Mapping[str, tuple[str, ...]]  # the closing markers that a call owes, by what opens them
@@ -160,12 +160,12 @@ class Spec:
         return data
 
     def file_of(self, entry: State | Transition) -> str:
-        """The file that the line of an entry is of."""
+        """Return the file that the line of an entry is of."""
         return os.path.join(os.path.dirname(self.machine_path), entry.file) if entry.file else self.machine_path
 
 
 def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
-    """The transitions by source and trigger."""
+    """Return the transitions by source and trigger."""
     rows: dict[str, dict[str, Transition]] = {name: {} for name in spec.states}
     for transition in spec.transitions:
         rows[transition.source][transition.trigger] = transition
@@ -173,12 +173,12 @@ def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
 
 
 def without_repairs(spec: Spec) -> Spec:
-    """The same specification without the rows that repair what a model got wrong: what strict parsers run."""
+    """Return the same specification without the rows that repair what a model got wrong: what strict parsers run."""
     return replace(spec, transitions=tuple(row for row in spec.transitions if not row.repair))
 
 
 def with_line_calls(spec: Spec, names: frozenset[str]) -> Spec:
-    """The same specification for a request that declares functions of these names: each of them is called where its
+    """Return the same specification for a request that declares these functions: each of them is called where its
     name stands at the beginning of a line. The line end in front of it is part of the marker."""
     rows, terminals = [*spec.transitions], dict(spec.terminals)
     texts = [state.name for state in spec.states.values() if state.meaning == "content"]
@@ -192,7 +192,7 @@ def with_line_calls(spec: Spec, names: frozenset[str]) -> Spec:
 
 
 def with_bare_calls(spec: Spec) -> Spec:
-    """The same specification for a request that declares functions: an object in text may be a call of one of them,
+    """Return the same specification for a request that declares functions: an object in text may be a call of one,
     alone, or after one of the texts that the format names. A fence, and a tag, are closed after it."""
     begins, *texts = spec.bare_calls
     rows = rows_of(spec)
@@ -220,7 +220,7 @@ _CALL_ACTIONS = frozenset(
 
 
 def text_only(spec: Spec) -> Spec:
-    """The same specification without its calls: a row stays where text can follow and no call has begun.
+    """Return the same specification without its calls: a row stays where text can follow and no call has begun.
 
     Its parsers read content and reasoning, drop the markers of both, and leave the text of a call as content. It is for
     requests that declare no tools. The grammar is the whole one.
@@ -244,7 +244,7 @@ def text_only(spec: Spec) -> Spec:
 
 
 def _headers_of_calls(spec: Spec) -> set[str]:
-    """The held states of a call's header, where a marker in it begins a header of content or reasoning as well.
+    """Return the held states of a call's header, where a marker in it begins a header of content or reasoning as well.
 
     They stay: what follows a recipient would be read as if it had none. At the end of such a header the candidate is
     rejected, and its text is content.
@@ -271,5 +271,5 @@ def _reached(states: set[str], steps: set[tuple[str, str]]) -> set[str]:
 
 
 def is_json_trigger(trigger: str) -> bool:
-    """Whether `trigger` is an event of the JSON envelope reader, such as `string item.name`."""
+    """Return whether `trigger` is an event of the JSON envelope reader, such as `string item.name`."""
     return _JSON_TRIGGER.fullmatch(trigger) is not None

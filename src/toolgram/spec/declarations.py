@@ -21,7 +21,7 @@ _IMPORT = re.compile(r"^[ \t]*%import[ \t]+(\.?[\w.]+)[ \t]*(\()?", re.MULTILINE
 
 
 def short_name(name: str) -> str:
-    """The name of a rule or terminal, without the prefix of its import."""
+    """Return the name of a rule or terminal, without the prefix of its import."""
     return name if name.startswith("__") else name.rpartition("__")[2]
 
 
@@ -61,14 +61,14 @@ def check_meanings(names: Iterable[str], states: Collection[State], text: str, p
 
 
 def declared_line(text: str, name: str) -> int:
-    """The line on which a grammar declares `name`; 0 if it does not."""
+    """Return the line on which a grammar declares `name`; 0 if it does not."""
     return next(
         (text.count("\n", 0, found.end()) + 1 for found in _DECLARE.finditer(text) if name in found[1].split()), 0
     )
 
 
 def with_definitions(text: str, declared: Iterable[str], expressions: Mapping[str, str], priority: str) -> str:
-    """The text of a grammar in which each declared terminal has its regular expression. TEXT has the priority."""
+    """Return the text of a grammar with the regular expression of each declared terminal. TEXT has the priority."""
     return "\n".join([_DECLARE.sub("", text).rstrip("\n"), *_definitions(text, declared, expressions, priority)]) + "\n"
 
 
@@ -87,7 +87,7 @@ def _definitions(text: str, declared: Iterable[str], expressions: Mapping[str, s
 
 
 def _modules(text: str) -> dict[str, str]:
-    """The files from which a grammar imports, by the prefix that Lark gives to what it does not name."""
+    """Return the files from which a grammar imports, by the prefix that Lark gives to what it does not name."""
     found = {}
     for path, names in _IMPORT.findall(text):
         module = path if names else path.rpartition(".")[0]
@@ -99,6 +99,6 @@ _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def slashed(pattern: str) -> str:
-    """A regular expression as a Lark file writes it between slashes."""
+    """Write a regular expression as Lark files do, between slashes."""
     pattern = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern)
     return re.sub(r"\\?([\n\t\r])", lambda match: _ESCAPES[match.group(1)], pattern)

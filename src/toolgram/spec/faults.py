@@ -48,7 +48,7 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
 
 
 def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
-    """What a state must declare and does not."""
+    """Yield what a state must declare and does not."""
     path, name = spec.file_of(state), state.name
     is_text = state.meaning in ("content", "reasoning")
     if is_text and state.held:
@@ -105,7 +105,7 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
 
 
 def _can_come(spec: Spec, state: State, trigger: str) -> bool:
-    """Whether what reads in a state can fire a trigger."""
+    """Return whether what reads in a state can fire a trigger."""
     if trigger == END or (trigger == "malformed" and not _is_text(state)):
         return True
     literal, event = isinstance(spec.terminals.get(trigger), Literal), trigger.partition(" ")[0]
@@ -132,14 +132,14 @@ def _is_text(state: State) -> bool:
 
 
 def _stays(spec: Spec, state: State) -> bool:
-    """Whether text keeps the machine in a state."""
+    """Return whether text keeps the machine in a state."""
     return any(
         each.trigger == TEXT and each.source == state.name and each.dest == state.name for each in spec.transitions
     )
 
 
 def _initial_faults(spec: Spec) -> Iterator[FormatError]:
-    """Where an output cannot begin."""
+    """Yield where an output cannot begin."""
     state = spec.states[spec.initial]
     if state.name == spec.final or state.held or state.meaning in ("arguments", "value", "ignored", "malformed"):
         yield FormatError(
@@ -151,7 +151,7 @@ def _initial_faults(spec: Spec) -> Iterator[FormatError]:
 
 
 def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Transition]]) -> Iterator[FormatError]:
-    """How the values and arguments that a state reads can end."""
+    """Yield how the values and arguments that a state reads can end."""
     name, row, path = state.name, rows[state.name], spec.file_of(state)
     closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
     yield from _notation_faults(spec, state)
@@ -188,7 +188,7 @@ def _notation_faults(spec: Spec, state: State) -> Iterator[FormatError]:
 
 
 def _end_faults(spec: Spec, state: State, closers: Sequence[str], alone: bool) -> Iterator[FormatError]:
-    """A value that nothing ends, and one that cannot end by itself."""
+    """Yield a value that nothing ends, and one that cannot end by itself."""
     name, path = state.name, spec.file_of(state)
     if state.meaning in ("value", "ignored") and not (alone or (closers and value_type(state.typed).to_marker)):
         needed = f"{state.meaning} {state.typed}".strip()
@@ -222,13 +222,13 @@ def _arguments_faults(spec: Spec, state: State, row: Mapping[str, Transition]) -
 
 
 def _closer(opener: Transition) -> str:
-    """The trigger that ends the arguments which a transition begins."""
+    """Return the trigger that ends the arguments which a transition begins."""
     event, _, path = opener.trigger.partition(" ")
     return {"object_start": "object_end", "start_map": f"end_map {path}", "string": f"end_map {path}"}.get(event, "")
 
 
 def _echoes(spec: Spec, closers: list[str], rows: Mapping[str, Mapping[str, Transition]], name: str) -> bool:
-    """Whether behind the one marker of a value its key comes again, and a marker behind that."""
+    """Return whether after the one marker of a value its key comes again, and a marker after that."""
     if len(closers) != 1:
         return False
     again = rows[rows[name][closers[0]].dest]
@@ -241,7 +241,7 @@ def _echoes(spec: Spec, closers: list[str], rows: Mapping[str, Mapping[str, Tran
 def _transition_faults(
     spec: Spec, transition: Transition, rows: Mapping[str, Mapping[str, Transition]]
 ) -> Iterator[FormatError]:
-    """Where a transition leads, and cannot."""
+    """Yield where a transition leads, and cannot."""
     trigger, name, dest = transition.trigger, transition.source, spec.states[transition.dest]
     fault: tuple[str, str] | None = None
     if name == spec.final:
@@ -356,7 +356,7 @@ def _literal_faults(spec: Spec, state: State, marker: Literal, others: Iterable[
 
 
 def _openers(spec: Spec, row: Mapping[str, Transition]) -> list[tuple[str, str]]:
-    """The triggers of a state that a bracket or a quote begins, each with that."""
+    """Return the triggers of a state that a bracket or a quote begins, each with that."""
     found = [("start_map item", "{"), ("start_array", "["), ("object_start", "(" if _reads_python(spec, row) else "{")]
     if "object_start" in row and spec.states[row["object_start"].dest].encoded:
         found.append(("object_start", '"'))

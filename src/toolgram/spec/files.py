@@ -35,7 +35,7 @@ def spec_from_texts(
 
 
 def _shapes(grammar: Grammar, text: str, path: str) -> Shapes:
-    """The terminals of a grammar, each with what finds out its shape.
+    """Return the terminals of a grammar, each with what finds out its shape.
 
     One that came with an imported rule, and has that grammar in its name, is known by its own name as well.
     """

@@ -74,12 +74,12 @@ def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar:
 
 
 def with_imports(text: str, path: str, import_paths: tuple[str, ...]) -> str:
-    """The text of a grammar file as Lark itself can load it: all names that it overrides are imported."""
+    """Return the text of a grammar file as Lark itself can load it: all names that it overrides are imported."""
     return with_computed_imports(text, path, GrammarFiles(import_paths, _text_of).load)
 
 
 def _definitions(grammar: Any) -> Iterator[tuple[str, Any]]:
-    """The terminals and rules of Lark's grammar, with the trees that define them."""
+    """Yield the terminals and rules of Lark's grammar, with the trees that define them."""
     yield from ((name, tree) for name, (tree, _) in grammar.term_defs)
     yield from ((name, tree) for name, _, tree, _ in grammar.rule_defs)
 
@@ -113,7 +113,7 @@ def read_grammar(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar
 
 
 def terminal_line(grammar_text: str, name: str) -> int:
-    """The line on which `name` is defined in the grammar, 0 if it is imported."""
+    """Return the line on which `name` is defined in the grammar, 0 if it is imported."""
     pattern = re.compile(rf"^[ \t]*(?:%override[ \t]+)?[?!]?{re.escape(name)}(?:\.-?\d+)?[ \t]*(?:\{{|:)")
     for number, line in enumerate(grammar_text.splitlines(), 1):
         if pattern.match(line):
@@ -122,7 +122,7 @@ def terminal_line(grammar_text: str, name: str) -> int:
 
 
 def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
-    """The terminal as a Literal or a Run. Raises FormatError when it is neither."""
+    """Return the terminal as a Literal or a Run. Raises FormatError if it is neither."""
     name, pattern = str(terminal.name), terminal.pattern  # one that is imported has a token as its name
     if isinstance(pattern, PatternStr):
         if not pattern.flags and 0 < len(pattern.value) <= MAX_MARKER:
@@ -145,7 +145,7 @@ def shape_of(terminal: TerminalDef, path: str, line: int) -> Literal | Run:
 
 
 def _with_line_ends(pattern: str) -> str | None:
-    """The fixed text with line ends that are written `\\r?\\n`, all of them; None for another expression."""
+    """Return the fixed text with line ends that are written `\\r?\\n`, all of them; None for another expression."""
     found, optional = "", False
     with warnings.catch_warnings(action="ignore"):
         parsed = _parser.parse(pattern)
@@ -187,7 +187,7 @@ def _as_run(name: str, pattern: str) -> Literal | Run | None:
 
 
 def _is_class(head: str, atom: tuple[Any, Any]) -> bool:
-    """Whether a pattern is this one atom: it is not where the first atom is written in another way."""
+    """Return whether a pattern is this one atom: it is not where the first atom is written in another way."""
     try:
         return list(_parser.parse(head)) == [atom]
     except re.error:
@@ -198,7 +198,7 @@ _CLASSES = (_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL)
 
 
 def _class_end(pattern: str) -> int:
-    """Where the first atom of a pattern ends: a class in brackets, an escape, or one character."""
+    """Return where the first atom of a pattern ends: a class in brackets, an escape, or one character."""
     if not pattern.startswith("["):
         return 2 if pattern.startswith("\\") else 1
     at = 2 if pattern[1:2] == "^" else 1

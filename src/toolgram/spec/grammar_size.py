@@ -19,7 +19,7 @@ from toolgram.errors import FormatError
 from toolgram.limits import MAX_DEFINITIONS, MAX_GRAMMAR_FILES, MAX_GRAMMAR_SIZE, MAX_GRAMMAR_TEXT, MAX_GROUP_DEPTH
 
 Statements = Tree[Token]
-Read = Callable[[str], str | None]  # the text of a file, None where there is none
+Read = Callable[[str], str | None]  # the text of a file, or None
 Loader = Callable[[str | None, str], tuple[str, str]]
 
 
@@ -33,7 +33,7 @@ class GrammarFiles:
         self._asked = 0
 
     def load(self, base: str | None, name: str) -> tuple[str, str]:
-        """The path and text of an imported file; what Lark calls. Raises OSError where there is none."""
+        """Return the path and text of an imported file; what Lark calls. Raises OSError if there is none."""
         for folder in (*self.import_paths, *([base] if base is not None else [])):
             path = os.path.join(folder, name)
             if path not in self._texts:
@@ -72,7 +72,7 @@ class GrammarFiles:
         return size
 
     def _imported(self, statement: Statements, path: str, within: tuple[str, ...]) -> int:
-        """The size of the file that a statement imports from."""
+        """Return the size of the file that a statement imports from."""
         node, *rest = statement.children
         assert isinstance(node, Tree)
         parts = node.children if rest and isinstance(rest[0], Tree) else node.children[:-1]
@@ -93,7 +93,7 @@ class GrammarFiles:
 
 
 def _costs(statements: list[Statements], imported: int, path: str) -> Iterator[tuple[str, int, int]]:
-    """Each definition with its line and its number of symbols, written out."""
+    """Yield each definition with its line and its number of symbols, written out."""
     definitions = [_definition(statement) for statement in statements]
     terminals = {name: tree for name, _, tree, is_terminal in definitions if tree is not None and is_terminal}
     sizes: dict[str, int] = {}
@@ -108,7 +108,7 @@ def _costs(statements: list[Statements], imported: int, path: str) -> Iterator[t
 
 
 def _definition(statement: Statements) -> tuple[str, int, Statements | None, bool]:
-    """The name, line and body of a statement (no body where it defines nothing), and whether it is a terminal."""
+    """Return the name, line and body of a statement (no body if it defines nothing), and whether it is a terminal."""
     while statement.data in ("override", "extend"):
         statement = statement.children[0]  # type: ignore[assignment]
     if statement.data not in ("rule", "term", "ignore"):
@@ -121,7 +121,7 @@ def _definition(statement: Statements) -> tuple[str, int, Statements | None, boo
 
 
 def _depth(tree: Statements) -> int:
-    """How deep groups stand in groups."""
+    """Return how deeply groups are nested."""
     depth, waiting = 0, [(tree, 0)]
     while waiting:
         part, level = waiting.pop()
@@ -132,7 +132,7 @@ def _depth(tree: Statements) -> int:
 
 
 def _terminal_size(name: str, terminals: dict[str, Statements], sizes: dict[str, int], imported: int) -> int:
-    """The number of symbols of a terminal in which others stand in full."""
+    """Return the number of symbols of a terminal, with those that it names written out."""
     waiting, open_ones = [name], set()
     while waiting:
         current = waiting[-1]
@@ -157,7 +157,7 @@ def _is_tree(leaf: object) -> bool:
 
 
 def _rule_size(tree: Statements) -> int:
-    """The number of symbols of a rule: alternatives times their length."""
+    """Return the number of symbols of a rule: alternatives times their length."""
     found: dict[int, tuple[int, int]] = {}  # of each part: alternatives, and the length of one
     for part in tree.iter_subtrees():
         inner = [found[id(child)] if isinstance(child, Tree) else (1, 1) for child in part.children]
@@ -167,7 +167,7 @@ def _rule_size(tree: Statements) -> int:
 
 
 def _combined(part: Statements, inner: list[tuple[int, int]]) -> tuple[int, int]:
-    """The alternatives of a part of a rule, and the length of the longest."""
+    """Return the alternatives of a part of a rule, and the length of the longest."""
     most = 2 * MAX_GRAMMAR_SIZE
     longest = max((length for _, length in inner), default=1)
     if part.data == "expansions":
@@ -183,7 +183,7 @@ def _combined(part: Statements, inner: list[tuple[int, int]]) -> tuple[int, int]
 
 
 def _repeated(operator: list[str], alternatives: int, length: int) -> tuple[int, int]:
-    """The same of something that is repeated. Lark makes a rule of `*`, `+`, and of many repetitions."""
+    """Do the same for something that is repeated. Lark makes a rule of `*`, `+`, and of many repetitions."""
     most = 2 * MAX_GRAMMAR_SIZE
     if operator[0] == "?":
         return alternatives + 1, length

@@ -30,7 +30,7 @@ from toolgram.spec.vocabulary import (
 
 
 def check_machine(machine: MachineFile) -> None:
-    """Check every entry of the file. Raises FormatError for the first that cannot stand there."""
+    """Check every entry of the file. Raises FormatError for the first that is wrong."""
     _check_mapping(machine, (), machine.data, FILE_KEYS)
     _check_mapping(machine, ("format",), machine.data["format"], FORMAT_KEYS)
     _check_mapping(machine, ("machine",), machine.data["machine"], MACHINE_KEYS)
@@ -44,14 +44,14 @@ def check_machine(machine: MachineFile) -> None:
 
 
 def check_fragment(machine: MachineFile) -> None:
-    """Check every entry of a fragment's file. Raises FormatError for the first that cannot stand there."""
+    """Check every entry of a fragment's file. Raises FormatError for the first that is wrong."""
     _check_mapping(machine, (), machine.data, FRAGMENT_FILE_KEYS)
     _check_mapping(machine, ("fragment",), machine.data["fragment"], FRAGMENT_KEYS)
     _check_entries(machine, (), machine.data)
 
 
 def _check_entries(machine: MachineFile, where: Keys, declared: Mapping[str, Any]) -> None:
-    """The imports, states and transitions of a machine or a fragment."""
+    """Check the imports, states and transitions of a machine or a fragment."""
     seen: set[str] = set()
     for index, entry in enumerate(declared.get("import", ())):
         _check_import(machine, (*where, "import", index), entry)
@@ -62,19 +62,19 @@ def _check_entries(machine: MachineFile, where: Keys, declared: Mapping[str, Any
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` is probably a misspelling of."""
+    """Return the known name that `name` is probably a misspelling of."""
     found = get_close_matches(name[:100], list(known), 1)
     return found[0] if found else None
 
 
 def instead(name: str, known: Collection[str], listed: str) -> str:
-    """The remedy for an unknown name: the nearest known one, or all of them."""
+    """Return the remedy for an unknown name: the nearest known one, or all of them."""
     near = nearest(name, known)
     return f"write `{near}`" if near else f"{listed}: {', '.join(known)}"
 
 
 def _check_mapping(machine: MachineFile, where: Keys, data: Mapping[Any, Any], table: Mapping[str, Key]) -> None:
-    """The keys of a mapping are those of the table, and their values of the right kind."""
+    """Check that the keys of a mapping are those of the table, and their values of the right kind."""
     for key, value in data.items():
         if key not in table:
             raise machine.error(
@@ -105,7 +105,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_outputs(value: object) -> bool:
-    """Texts, or texts behind what the prompt has written."""
+    """Check texts, or texts after what the prompt has written."""
     keys = {"prefix", "output"}
     return isinstance(value, list) and all(
         bool(each)
@@ -135,7 +135,7 @@ _OF_KIND: Mapping[str, Callable[[object], bool]] = {
 
 
 def _check_format(machine: MachineFile) -> None:
-    """What a table of keys cannot say about the section `format:`."""
+    """Check what a table of keys cannot say about the section `format:`."""
     about = machine.data["format"]
     notation = about.get("notation", ["a", "b"])
     if len(notation) not in (2, 3, 4) or not all(notation):
@@ -162,7 +162,7 @@ def _check_import(machine: MachineFile, where: Keys, entry: Any) -> None:
 
 
 def names_of(entry: Any) -> list[str]:
-    """The states that one entry declares: by `name`, or several alike by `names`."""
+    """Return the states that one entry declares: by `name`, or several alike by `names`."""
     if isinstance(entry, str):
         return [entry]
     names: list[str] = entry["names"] if "names" in entry else [entry["name"]]

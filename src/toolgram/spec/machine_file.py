@@ -1,7 +1,7 @@
 """A machine file as data, with the file and the line of every entry of it.
 
 Strategy: one pass over YAML's events decides whether the text is small and plain enough (no aliases, so nothing can
-multiply itself); a second one builds the data and notes where each entry stands.  Nothing recurses, and nothing is
+multiply itself); a second one builds the data and notes the place of each entry.  Nothing recurses, and nothing is
 built that was not counted before.  What the entries mean is not decided here (see `vocabulary` and `building`).
 """
 
@@ -27,7 +27,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class MachineFile:
-    """The data of a machine file. `places` has what is known of where its entries stand, `fragments` the fragment of
+    """The data of a machine file. `places` has what is known of the places of its entries, `fragments` the fragment of
     each state that came with one."""
 
     path: str
@@ -36,7 +36,7 @@ class MachineFile:
     fragments: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, *keys: str | int) -> Place:
-        """The file and line of an entry, or of the nearest known one around it."""
+        """Return the file and line of an entry, or of the nearest known one around it."""
         while keys:
             if keys in self.places:
                 return self.places[keys]
@@ -44,13 +44,13 @@ class MachineFile:
         return self.places.get((), (self.path, 0))
 
     def error(self, keys: Keys, problem: str, remedy: str) -> FormatError:
-        """The FormatError that names the place of an entry."""
+        """Return a FormatError that names the place of an entry."""
         path, line = self.place(*keys)
         return FormatError(path, problem, remedy, line)
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that is none too long, and no device that never ends."""
+    """Read a regular file of bounded size."""
     remedy = "give the paths of a .lark grammar and a .yaml machine"
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -112,7 +112,7 @@ def _check_events(text: str, path: str) -> None:
 
 
 def _places(root: yaml.Node | None, path: str) -> dict[Keys, Place]:
-    """Where each entry stands. Raises FormatError for a key that stands twice in one mapping."""
+    """Return the place of each entry. Raises FormatError for a key that occurs twice in one mapping."""
     places: dict[Keys, Place] = {}
     waiting: list[tuple[Keys, yaml.Node]] = [((), root)] if root is not None else []
     while waiting:

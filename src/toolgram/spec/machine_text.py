@@ -1,7 +1,7 @@
 """A machine as the text of a machine file: what a derived format writes, and the composed machine of any format.
 
 Strategy: one entry a line, as a person would write it.  Values are JSON, which is YAML; a word that YAML reads as
-itself stands bare.
+itself is written without quotes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 
 def machine_text(data: Mapping[str, Any], comment: str = "") -> str:
-    """The text of a machine file with this data (`format` and `machine`), behind a comment of one line."""
+    """Return the text of a machine file with this data (`format` and `machine`), after a comment of one line."""
     lines = [f"# {comment}".rstrip()] if comment else []
     machine = data["machine"]
     lines += ["format:", *(f"  {key}: {_flow(value)}" for key, value in data["format"].items())]
@@ -30,7 +30,7 @@ def machine_text(data: Mapping[str, Any], comment: str = "") -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_flow(key)}: {_flow(each)}' for key, each in value.items())}}}"
     if isinstance(value, Iterable) and not isinstance(value, str):

@@ -73,7 +73,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "python_json": Key("Whether JSON in Python's spelling is read.", "truth", "python_json: true"),
     "line_calls": Key(
-        "The state behind the name of a declared function at the beginning of a line, where that begins a call.",
+        "The state after the name of a declared function at the beginning of a line, if that begins a call.",
         "text",
         "line_calls: PARSING_LINE_NAME_COMPLETED",
     ),
@@ -114,7 +114,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "notation: ['<q>', '</q>']",
     ),
     "turn_start": Key("Blanks with which the text of a turn begins.", "text", 'turn_start: " "'),
-    "turn_end": Key("Blanks that stand before the token that ends a turn.", "text", 'turn_end: "\\n"'),
+    "turn_end": Key("Blanks before the token that ends a turn.", "text", 'turn_end: "\\n"'),
     "other_roles": Key(
         "What begins a message of another role, which models go on with after the end of their turn.",
         "texts",
@@ -149,7 +149,7 @@ MACHINE_KEYS: Mapping[str, Key] = {
         "home: WAITING_FOR_TOOL_START",
     ),
     "recovered": Key(
-        "The state behind what is left of a broken call; there is then a state for that.",
+        "The state to enter after the rest of a broken call is skipped. Setting it adds the state MALFORMED.",
         "text",
         "recovered: TOOL_COMPLETE",
     ),
@@ -171,7 +171,9 @@ FRAGMENT_KEYS: Mapping[str, Key] = {
     "about": Key("What the fragment reads, in one sentence.", "text", "about: A call in tags.", True),
     "markers": Key("The terminals that an import may give other names.", "texts", "markers: [OPEN, CLOSE]"),
     "exits": Key("The states to which it leads and that it does not have.", "texts", "exits: [TOOL_COMPLETE]"),
-    "recovered": Key("The state behind what is left of a broken call.", "text", "recovered: TOOL_COMPLETE"),
+    "recovered": Key(
+        "The state to enter after the rest of a broken call is skipped.", "text", "recovered: TOOL_COMPLETE"
+    ),
     "notes": Key("What readers of a page should know.", "texts", "notes: ['Text before calls is kept.']"),
 }
 
@@ -245,7 +247,7 @@ VALUE_TYPES: Mapping[str, ValueType] = {
 
 
 def value_type(tag: str) -> ValueType:
-    """What a state reads that has this tag for its values, or with "" none."""
+    """Return what a state reads that has this tag for its values, or with "" none."""
     return VALUE_TYPES[tag] if tag else UNTYPED
 
 
@@ -264,9 +266,9 @@ ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
     "no_call": "What is held is no call: its markers are dropped, and text follows.",
     "called_name": "No call, unless functions are declared, and the name is that of one.",
-    "declared_name": "No call, unless the name before is that of a declared function, perhaps with a number behind it.",
+    "declared_name": "No call, unless the name before is that of a declared function, perhaps followed by a number.",
     "call_id": "The text is the id of the call.",
-    "call_id_part": "The text is part of the id of the call, behind the parts before it.",
+    "call_id_part": "The text is part of the id of the call, after its other parts.",
     "late_call_id": "The text is the id of the call, which has begun with another one.",
     "start_call": "The call is certain.",
     "no_arguments": "The arguments are `{}`.",
@@ -274,8 +276,8 @@ ACTIONS: Mapping[str, str] = {
     "argument_key": "The text is the key of the next argument.",
     "unclosed_value": "The value before has no closing marker.",
     "unclosed_argument": "The marker of the next argument comes before the value is closed: the call is malformed.",
-    "unclosed_envelope": "What stands around the arguments is not closed.",
-    "unclosed_arguments": "JSON arguments are closed where they stand.",
+    "unclosed_envelope": "Brackets or markers around the arguments are not closed.",
+    "unclosed_arguments": "JSON arguments are closed at this place.",
     "unopened_reasoning": "The marker closes a thought that nothing has opened.",
     "unusual_form": "What comes is written as models of this family write it at times.",
     "close_arguments": "Arguments that come one by one are over.",
@@ -292,7 +294,7 @@ ISLAND_TRIGGERS: Mapping[str, str] = {
 
 RECOVERY_TRIGGERS: Mapping[str, str] = {
     "malformed": "The text does not fit.",
-    "unclosed": "The text does not fit, and only closers of what stands around whole arguments are missing.",
+    "unclosed": "The text does not fit, and only closers around whole arguments are missing.",
     "recovered": "What is left of a broken call is over.",
 }
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeGuard
 from toolgram.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_STEPS
 from toolgram.tools.reading import Tools
 
-Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None where any type may stand
+Types: TypeAlias = frozenset[str] | None  # names of JSON Schema; None for any type
 
 TEXT_ONLY: Types = frozenset({"string"})
 _OF = {
@@ -59,12 +59,12 @@ class Parameters:
     open: bool = True  # others may be given
 
     def types_for(self, name: str) -> Types:
-        """The JSON types that the argument `name` may have."""
+        """Return the JSON types that the argument `name` may have."""
         return self.types.get(name, self.others)
 
 
 def types_of_value(declared: Parameters | None, key: str, told: bool, any_tools: bool) -> Types:
-    """The types that the value of a tagged argument may have; None for any. `declared` are the parameters of its
+    """Return the types that the value of a tagged argument may have; None for any. `declared` are the parameters of its
     function. If there are tools, an undeclared value is text, unless its markers have `told` what it is."""
     if declared is not None and key in declared.types:
         return declared.types[key]
@@ -98,7 +98,7 @@ class Place:
 
     @property
     def may_be_text(self) -> bool:
-        """Text may stand there, as far as is declared."""
+        """Whether text is allowed here, as far as is declared."""
         return self.types is None or "string" in self.types
 
     @property
@@ -113,7 +113,7 @@ class Place:
         return next(iter(found)) if len(found) == 1 else ""
 
     def member(self, name: str) -> Place:
-        """The place of a member of an object here."""
+        """Return the place of a member of an object here."""
         if name in self._members:
             return self._members[name]
         if self._parameters is None:
@@ -127,7 +127,7 @@ class Place:
         return found
 
     def item(self) -> Place:
-        """The place of an item of a list here."""
+        """Return the place of an item of a list here."""
         if self._item is None:
             schema = self._inner("items")
             self._item = Place(schema, self._root, types_of(schema, self._root))
@@ -137,7 +137,7 @@ class Place:
         return _together([part.get(key) for part in self._described()])
 
     def _described(self) -> list[Mapping[str, Any]]:
-        """The schemas that describe what is inside: those that hold together, or else those of which one may."""
+        """Return the schemas that describe what is inside: those that hold together, or else those of which one may."""
         if self._schema is None:
             return []
         certain, possible = _parts(self._schema, self._root)
@@ -145,7 +145,7 @@ class Place:
 
 
 def _together(schemas: Iterable[Any]) -> Any:
-    """The schemas of one place as one; None where there is none."""
+    """Return the schemas of one place as one; None if there is none."""
     found = [each for each in schemas if isinstance(each, Mapping)]
     return found[0] if len(found) == 1 else {"allOf": found} if found else None
 
@@ -165,7 +165,7 @@ class DeclaredParameters:
         self._places: dict[str, Place] = {}
 
     def get(self, name: str) -> Parameters | None:
-        """The parameters of a function, the last of its name; None where it is not declared."""
+        """Return the parameters of a function, the last of its name; None if it is not declared."""
         if name not in self._known:
             if name not in self._tools.names:
                 return None
@@ -173,7 +173,7 @@ class DeclaredParameters:
         return self._known[name]
 
     def place(self, name: str) -> Place:
-        """The place of the arguments of a function, from which all places inside are found."""
+        """Return the place of the arguments of a function, from which all places inside are found."""
         if name not in self._places:
             if name not in self._tools.names:
                 return UNDECLARED
@@ -186,7 +186,7 @@ class DeclaredParameters:
 
 
 def declared_parameters(tools: Tools) -> DeclaredParameters:
-    """The parameters of these tools, read once for all parsers that are given the same `Tools`."""
+    """Return the parameters of these tools, read once for all parsers that are given the same `Tools`."""
     if tools.parameters is None:
         tools.parameters = DeclaredParameters(tools)
     read: DeclaredParameters = tools.parameters
@@ -194,7 +194,7 @@ def declared_parameters(tools: Tools) -> DeclaredParameters:
 
 
 def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Parameters:
-    """What the schema of a function's arguments, or of an object inside them, says about each of its members. Any other
+    """Return what the schema of arguments, or of an object inside them, says about each member. Any other
     value says nothing. `root` is the schema that references point into, where it is another one."""
     if not _is_mapping(schema):
         return Parameters()
@@ -209,7 +209,7 @@ def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Paramet
 
 
 def _others(certain: Sequence[Mapping[str, Any]], root: Mapping[str, Any], has_types: bool) -> tuple[Types, bool]:
-    """The types of members that are not declared by name, and whether there may be any."""
+    """Return the types of members that are not declared by name, and whether there may be any."""
     more = [part["additionalProperties"] for part in certain if "additionalProperties" in part]
     patterned = [part["patternProperties"] for part in certain if "patternProperties" in part]
     patterns = [each for some in patterned for each in _mapped(some).values()]
@@ -226,7 +226,7 @@ def _others(certain: Sequence[Mapping[str, Any]], root: Mapping[str, Any], has_t
 def _parts(
     schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """The schemas that describe the arguments together, and those of which one may: references are followed."""
+    """Return the schemas that describe the arguments together, and those of which one may: references are followed."""
     if _COMBINES.isdisjoint(schema):
         return [schema], []
     certain: list[Mapping[str, Any]] = []
@@ -267,12 +267,12 @@ def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
 
 
 def types_of(schema: Any, root: Mapping[str, Any]) -> Types:
-    """The JSON types that a value of `schema` may have. `root` is the schema that references point into."""
+    """Return the JSON types that a value of `schema` may have. `root` is the schema that references point into."""
     return _types(schema, root, iter(range(MAX_SCHEMA_STEPS)), MAX_SCHEMA_DEPTH)
 
 
 def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: int) -> Types:
-    """The same, within so many steps, and so deep."""
+    """Do the same within a number of steps and a depth."""
     if not _is_mapping(schema) or depth == 0 or next(steps, None) is None:
         return None
     said = schema.get("type")
@@ -294,14 +294,14 @@ def _types(schema: Any, root: Mapping[str, Any], steps: Iterator[int], depth: in
 
 
 def _named(named: Any) -> Types:
-    """What `type` says. A word that is not known says nothing."""
+    """Return the types that `type` names; unknown words are ignored."""
     names = [named] if isinstance(named, str) else _listed(named)[:MAX_SCHEMA_STEPS]
     types = {_SAID.get(each.lower()) if isinstance(each, str) else None for each in names}
     return frozenset(each for each in types if each) if types and None not in types else None
 
 
 def _listed_values(schema: Mapping[str, Any]) -> Types:
-    """What the values say that a schema lists."""
+    """Return the types of the values that a schema lists."""
     values = [schema["const"]] if "const" in schema else _listed(schema.get("enum"))
     return frozenset(_OF.get(kind, "object") for kind in set(map(type, values))) or None
 
@@ -311,7 +311,7 @@ def _either(one: Types, other: Types) -> Types:
 
 
 def _both(one: Types, other: Types) -> Types:
-    """What two schemas allow together. An integer is a number. Where they contradict each other, the first counts."""
+    """Return what two schemas allow together. Integers are numbers. If they contradict each other, the first counts."""
     if one is None or other is None:
         return one if other is None else other
     if one == other:
@@ -323,7 +323,7 @@ def _both(one: Types, other: Types) -> Types:
 
 
 def resolve(reference: Any, root: Mapping[str, Any]) -> Any:
-    """What a reference such as `#/$defs/Point` points at in the same schema; None where it leads nowhere."""
+    """Return what a reference such as `#/$defs/Point` points at in the same schema; None if it leads nowhere."""
     if reference == "#":
         return root
     if not isinstance(reference, str) or not reference.startswith("#/"):

@@ -28,7 +28,7 @@ KNOWN_SHAPES = (
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 _PLACES = frozenset({"function", *_SCHEMA_KEYS})  # where parameters may be
 _KEYS = ("type", "function", "custom", "name", "description", "strict", *_SCHEMA_KEYS)
-# What may stand beside the name of a function that declares no parameters. Any other key may be where they are.
+# Keys beside the name of a function that declares no parameters. Any other key may be where they are.
 _BESIDE = frozenset(_KEYS) | {
     "title", "annotations", "outputSchema", "output_schema", "icons", "_meta", "meta", "execution", "cache_control",
     "defer_loading", "allowed_callers", "input_examples", "eager_input_streaming",
@@ -49,11 +49,11 @@ class DeclaredTool(NamedTuple):
 
     name: str
     is_function: bool
-    definition: Mapping[str, Any]  # in which the name stands, and whatever else is said beside it
+    definition: Mapping[str, Any]  # which has the name, and whatever else is said beside it
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
-        """The JSON Schema of the arguments, as it was given; None where there is none."""
+        """The JSON Schema of the arguments, as it was given, or None."""
         if not self.is_function:
             return None
         for key in _SCHEMA_KEYS:
@@ -75,7 +75,7 @@ class DeclaredTool(NamedTuple):
         return given if isinstance(given, bool) else None
 
     def as_chat(self) -> Any:
-        """The tool as chat completions declare it; one that is no function stays as it was given."""
+        """Return the tool as chat completions declare it; one that is no function stays as it was given."""
         if not self.is_function:
             return self.definition
         parts = {"description": self.description, "parameters": self.parameters, "strict": self.strict}
@@ -104,7 +104,7 @@ NO_TOOLS = Tools(())
 
 
 def read_tools(tools: Any) -> Tools:
-    """The tools of a request, each in any known shape; None is no tools, and what was read already stays as it is.
+    """Return the tools of a request, each in any known shape; None is no tools, and read tools stay as they are.
 
     Costs about a microsecond for a tool that is a dict or a pydantic model. Raises ToolgramError for an unknown shape:
     it names the index, what was found, and the shapes that are known.
@@ -129,7 +129,7 @@ def read_tools(tools: Any) -> Tools:
 
 
 def _usual_function(tool: Any) -> Any:
-    """The function of a tool that is a dict, or of one that is a pydantic model, as a dict; None for anything else."""
+    """Return the function of a tool that is a dict or a pydantic model, as a dict; None for anything else."""
     if type(tool) is dict:
         return tool.get("function", tool)
     fields = getattr(tool, "__dict__", None)
@@ -151,7 +151,7 @@ def tool_schemas(*tools: Any) -> list[dict[str, Any]]:
 
 
 def _read(tool: Any, at: int) -> DeclaredTool:
-    """One tool in any shape."""
+    """Read one tool in any shape."""
     if isinstance(tool, (type, *_CALLABLES)):
         return _from_python(tool, at)
     definition = tool if isinstance(tool, Mapping) else _attributes(tool)
@@ -177,7 +177,7 @@ def _unknown_key(definition: Mapping[str, Any]) -> Any:
 
 
 def _name(definition: Mapping[str, Any], tool: Any, at: int) -> str:
-    """The name of a function. Raises ToolgramError if there is none."""
+    """Return the name of a function. Raises ToolgramError if there is none."""
     name = definition.get("name")
     if name is None:
         raise _unknown(tool, at, "it has no name")
@@ -187,7 +187,7 @@ def _name(definition: Mapping[str, Any], tool: Any, at: int) -> str:
 
 
 def _of_the_server(definition: Mapping[str, Any], tool: Any, at: int) -> DeclaredTool:
-    """A tool that is known by its type. What takes plain text may have its name one level down."""
+    """Read a tool that is known by its type. What takes plain text may have its name one level down."""
     if any(isinstance(part, Mapping) and "properties" in part for part in definition.values()):
         raise _unknown(tool, at, "it has a schema, but under no known key")
     custom = definition.get("custom")
@@ -197,7 +197,7 @@ def _of_the_server(definition: Mapping[str, Any], tool: Any, at: int) -> Declare
 
 
 def _from_python(tool: Any, at: int) -> DeclaredTool:
-    """A function or a model class. What it says is kept, so that only the first look at it costs anything."""
+    """Read a function or a model class. What it says is kept, so that only the first look at it costs anything."""
     if isinstance(tool, type) and not callable(getattr(tool, "model_json_schema", None)):
         raise _unknown(tool, at, "it is no pydantic model")
     from toolgram.tools.signatures import described
@@ -210,7 +210,7 @@ def _from_python(tool: Any, at: int) -> DeclaredTool:
 
 
 def _attributes(tool: Any) -> Mapping[str, Any]:
-    """The attributes of an object under the keys that are known; none where it has no place for parameters."""
+    """Return the attributes of an object under the keys that are known; none where it has no place for parameters."""
     kind: Any = type(tool)
     keys = _model_keys(kind)
     if keys is None:
@@ -227,14 +227,14 @@ def _attributes(tool: Any) -> Mapping[str, Any]:
 
 @functools.lru_cache(maxsize=256)
 def _model_keys(kind: type[Any]) -> Sequence[str] | None:
-    """The known keys that objects of a pydantic model have; None for any other class. A model takes microseconds to say
+    """Return the known keys of a pydantic model's objects; None for any other class. A model takes microseconds to say
     that it lacks an attribute, and a server reads its tools for each request."""
     fields = getattr(kind, "__pydantic_fields__", None)
     return [key for key in _KEYS if key in fields or hasattr(kind, key)] if isinstance(fields, Mapping) else None
 
 
 def _dumped(schema: Any) -> Mapping[str, Any] | None:
-    """A schema that is an object or a model class, as a mapping; None where it is neither."""
+    """Return a schema that is an object or a model class, as a mapping; None if it is neither."""
     if isinstance(schema, type):
         from toolgram.tools.signatures import described
 
@@ -251,7 +251,7 @@ def _unknown(tool: Any, at: int, why: str) -> ToolgramError:
 
 
 def _found(value: Any) -> str:
-    """What something is, in a few words, however large it is."""
+    """Return what something is, in a few words, however large it is."""
     if isinstance(value, type):
         return f"the class {_short(value.__name__)}"
     if not isinstance(value, Mapping):
@@ -263,7 +263,7 @@ def _found(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """A key or a name, however long it is."""
+    """Return a key or a name, however long it is."""
     if isinstance(value, str):
         return repr(value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "...")
     return f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Keys that stand twice in one JSON object, at any depth: of a whole text, or of one that comes in fragments.
+"""Keys that occur twice in one JSON object, at any depth: of a whole text, or of one that comes in fragments.
 
 Strategy: a whole text is looked at once for its keys, and followed only where one of them may be there twice.
 Fragments are followed by the brackets and quotes in them; of the objects that are open, the keys are remembered, so
@@ -30,7 +30,7 @@ class KeyWatch:
         self._expects_key = self._in_string = self._escaped = False
 
     def append(self, fragment: str) -> None:
-        """The next fragment. Costs two looks at it, and a step for each bracket, comma and quote."""
+        """Read the next fragment. Costs two looks at it, and a step for each bracket, comma and quote."""
         if self._in_string and self._key is None and '"' not in fragment and "\\" not in fragment:
             self._escaped = False if fragment else self._escaped
             return
@@ -85,7 +85,7 @@ class KeyWatch:
 
 
 def repeated_keys(arguments: str) -> list[str]:
-    """The keys that stand twice in one object of JSON, each once."""
+    """Return the keys that occur twice in one object of JSON, each once."""
     if arguments.count(":") < 2:
         return []
     keys = [key for key, colon in _strings(arguments) if colon]

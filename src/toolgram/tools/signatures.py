@@ -39,7 +39,7 @@ _LOST: Any = object()
 
 @functools.lru_cache(maxsize=1024)
 def described(tool: Callable[..., Any]) -> Mapping[str, Any]:
-    """The name, description and parameters of a Python function or a pydantic model class.
+    """Return the name, description and parameters of a Python function or a pydantic model class.
 
     Raises ToolgramError, naming the parameter, where an annotation cannot be said in JSON Schema.
     """
@@ -84,7 +84,7 @@ def _model(model: Any) -> Mapping[str, Any]:
 
 
 def _schema(name: str, declared: Mapping[str, Parameter], hints: Mapping[str, Any], open_: bool) -> dict[str, Any]:
-    """The schema of all parameters of a function."""
+    """Return the schema of all parameters of a function."""
     made: dict[str, Any] = {}
     others: dict[str, Any] = {}  # annotations that pydantic has to read
     required = []
@@ -109,7 +109,7 @@ def _schema(name: str, declared: Mapping[str, Parameter], hints: Mapping[str, An
 
 
 def _simple(annotation: Any, depth: int) -> Any:
-    """The schema of a simple annotation, or `_NOT_SIMPLE`."""
+    """Return the schema of a simple annotation, or `_NOT_SIMPLE`."""
     try:
         if annotation in _PLAIN:
             return dict(_PLAIN[annotation])
@@ -144,7 +144,7 @@ def _literal(values: tuple[Any, ...]) -> Any:
 
 
 def _by_pydantic(name: str, annotations: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """The schemas of annotations that are not simple, and the definitions that they refer to."""
+    """Return the schemas of annotations that are not simple, and the definitions that they refer to."""
     try:
         from pydantic import TypeAdapter
         from pydantic.json_schema import GenerateJsonSchema
@@ -178,7 +178,7 @@ def _by_pydantic(name: str, annotations: Mapping[str, Any]) -> tuple[dict[str, A
 
 
 def _as_json(value: Any) -> Any:
-    """A default as it can stand in a schema, or `_LOST`: what an object prints as is its own affair."""
+    """Return a default as a schema can have it, or `_LOST`: what an object prints as is its own affair."""
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

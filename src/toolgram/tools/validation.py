@@ -2,8 +2,8 @@
 
 Strategy: jsonschema-rs does the work, with regular expressions that run in linear time and with no way to fetch
 anything. Schemas come from requests, so what it refuses is no error here: a pattern beyond such expressions is taken
-out, and a note says so. All faults of a call are told at once, since each round trip to a model costs seconds; `reply`
-is what to send back as the result of the call.
+out, and a note says so. All faults of a call are reported at once, since each round trip to a model costs seconds;
+`reply` is what to send back as the result of the call.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolgram.errors import ToolgramError
+from toolgram.late_imports import install_line
 from toolgram.limits import LONGEST_FAULT, LONGEST_NEAREST_NAME, MOST_FAULTS, MOST_PATTERNS
 from toolgram.tools.reading import read_tools
 
@@ -74,7 +75,7 @@ class CheckedCall:
 
 
 def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCall]:
-    """Every call of the message, in order, those that were cut off or malformed last.
+    """Validate every call of the message, in order, those that were cut off or malformed last.
 
     `tools` are in any known shape. Raises ToolgramError where their shape is unknown, and where jsonschema-rs is not
     installed. Costs about ten microseconds per call, and a millisecond for a schema that was not seen before.
@@ -132,12 +133,12 @@ def _against(schema: Mapping[str, Any] | None, arguments: Any) -> tuple[tuple[Fa
 
 @lru_cache(maxsize=256)
 def _validator(text: str) -> tuple[jsonschema_rs.Validator | None, tuple[str, ...]]:
-    """What checks arguments against a schema, and what it leaves out. None where the schema cannot be used."""
+    """Return what checks arguments against a schema, and what it leaves out. None if the schema cannot be used."""
     try:
         import jsonschema_rs
     except ModuleNotFoundError:
         raise ToolgramError(
-            "validation needs jsonschema-rs, which is not installed: pip install 'toolgram[validate]'"
+            f"validation needs jsonschema-rs, which is not installed: {install_line('jsonschema_rs')}"
         ) from None
     schema, notes = json.loads(text), list[str]()
     for _ in range(MOST_PATTERNS):
@@ -160,7 +161,7 @@ def _refuse(uri: str) -> Any:
 
 
 def _without_pattern(schema: Any, error: jsonschema_rs.ValidationError) -> tuple[Any, str] | None:
-    """The schema without the pattern that the library refuses, and a note. None where something else is wrong."""
+    """Return the schema without the pattern that the library refuses, and a note; None if something else is wrong."""
     path = list(error.instance_path)
     if path[-1:] != ["pattern"] and path[-2:-1] != ["patternProperties"]:
         return None
@@ -178,7 +179,7 @@ def _without_pattern(schema: Any, error: jsonschema_rs.ValidationError) -> tuple
 
 
 def _path(steps: Sequence[Any]) -> str:
-    """A path as programmers write it."""
+    """Return a path as programmers write it."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return _short(text.removeprefix("."))
 

@@ -1,0 +1,137 @@
+"""A linter for prose: proselint, and the project's own vocabulary. `python -m tests.prose` prints what it finds.
+
+Strategy: pages, docstrings and comments become lines of plain prose: without code, tables of generated output, and
+names in backticks. proselint looks at pages. The vocabulary below has words that this project once used in a way of its
+own, each with the word that a reader expects. `tests/test_prose.py` runs it; parts of the package that are not
+rewritten yet have a ceiling there, which only goes down.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+# what was written: what a reader expects
+VOCABULARY = {
+    r"\bbehind\b(?! (?:a|the) (?:proxy|gateway|router|load))": "after",
+    r"\bstands?\b(?! for\b|[- ]?in\b|[- ]?alone\b|ard)": "is",
+    r"\b(?:is|are|was|were|be|been|being) told\b": "is reported",
+    r"\b(?:what|where (?:it|there)) (?:is|are) (?-i:none)\b": "otherwise / if there is none",
+    r"\bcomes? behind\b": "follows",
+    r"\bnothing else has to be\b": "no more is needed",
+    r"\bas it stands\b": "unchanged",
+    r"\bin the way (?:in )?which\b": "how",
+    r"\bno (?:\w+ )?at all times\b": "never",
+    r"\bsays? itself\b": "reports",
+}
+FAULTS = [(re.compile(pattern, re.I), meant) for pattern, meant in VOCABULARY.items()]
+# A docstring of a function begins with a verb: "Return the text", and not "The text" or "Whether it is one".
+NO_VERB = re.compile(r"(?:The|A|An|What|Whether|How|Where|All|Every|Each|As|One|Those|None|Which|If) ")
+NOT_PROSE = re.compile(r"^```.*?^```|^ {4,}\S.*?$|`[^`\n]*`|<!--.*?-->|<[^>\n]+>|\]\([^)]*\)", re.M | re.S)
+GENERATED = ("docs/specs/", "docs/data/", "docs/decisions/", "docs/reference/cli.md", "docs/reference/vllm-tables.md")
+
+
+class Fault(NamedTuple):
+    """A word at a place, and what to write instead."""
+
+    file: str
+    line: int
+    word: str
+    instead: str
+
+
+def prose_of(page: str) -> str:
+    """Return the prose of a Markdown page: code becomes blank, so that lines keep their numbers."""
+    return NOT_PROSE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), page)
+
+
+def pages() -> list[Path]:
+    """Return the pages that people write."""
+    found = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
+    return [page for page in found if not page.relative_to(ROOT).as_posix().startswith(GENERATED)]
+
+
+def page_faults(page: Path) -> Iterator[Fault]:
+    """Yield the words of a page that are not in the reader's vocabulary."""
+    yield from _words(page, enumerate(prose_of(page.read_text(encoding="utf-8")).splitlines(), 1))
+
+
+def declaration_faults(path: Path) -> Iterator[Fault]:
+    """Yield those in the comments and texts of a grammar or a machine."""
+    yield from _words(path, enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
+
+
+def source_faults(path: Path) -> Iterator[Fault]:
+    """Yield those in the comments and docstrings of a module, and docstrings that do not begin with a verb."""
+    text = path.read_text(encoding="utf-8")
+    lines = [
+        (token.start[0], token.string)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            said = ast.get_docstring(node, clean=False)
+            if said is None:
+                continue
+            first = node.body[0].lineno
+            lines += [(first + at, line) for at, line in enumerate(NOT_PROSE.sub(" ", said).split("\n"))]
+            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node)
+            if is_function and (found := NO_VERB.match(said)):
+                yield Fault(_name(path), first, found[0].strip(), "a verb: Return, Read, Write ...")
+    yield from _words(path, lines)
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether it is read like a field, so that its docstring describes a thing."""
+    return any("property" in ast.unparse(each) for each in node.decorator_list)
+
+
+def _words(path: Path, lines: Iterator[tuple[int, str]] | list[tuple[int, str]] | enumerate[str]) -> Iterator[Fault]:
+    for number, line in lines:
+        for pattern, meant in FAULTS:
+            for found in pattern.finditer(line):
+                yield Fault(_name(path), number, found[0], meant)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+
+
+def by_part() -> Counter[str]:
+    """Count the faults of the package by its parts: a folder, or `.` for the modules at the top."""
+    counts: Counter[str] = Counter()
+    package = ROOT / "src" / "toolgram"
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).parts
+        counts[parts[0] if len(parts) > 1 else "."] += sum(1 for _ in source_faults(path))
+    return counts
+
+
+def declared() -> list[Path]:
+    """Return the grammars and machines."""
+    return [*sorted((ROOT / "grammars").rglob("*.lark")), *sorted((ROOT / "machines").rglob("*.yaml"))]
+
+
+if __name__ == "__main__":
+    for place in pages():
+        for fault in page_faults(place):
+            print("{}:{}: {}: write {}".format(*fault))
+    for place in declared():
+        for fault in declaration_faults(place):
+            print("{}:{}: {}: write {}".format(*fault))
+    for place in sorted((ROOT / "src").rglob("*.py")):
+        for fault in source_faults(place):
+            print("{}:{}: {}: write {}".format(*fault))
