@@ -36,8 +36,8 @@ from toolgram.export.expressions import (
     Token,
     seq,
 )
-from toolgram.export.lexing import Places
 from toolgram.export.notations import BASE, JSON
+from toolgram.export.passes import Places
 from toolgram.export.values import Values
 from toolgram.formats import Format
 from toolgram.limits import MOST_PAIRS

@@ -368,35 +368,6 @@ def behind(expr: Expr, read: str) -> Expr:
     return NOTHING
 
 
-def may_begin(expr: Expr, read: str) -> bool:
-    """Whether something is left of an expression behind `read`, which is the beginning of a marker."""
-    match expr:
-        case Lit():
-            return expr.text.startswith(read)
-        case Token():
-            return expr.text == read
-        case Text():
-            return expr.closer.startswith(read)
-        case Seq():
-            return _may_begin_seq(expr.parts, read)
-        case Choice():
-            return any(may_begin(option, read) for option in expr.options)
-        case Star():
-            return may_begin(expr.body, read)
-    return False
-
-
-def _may_begin_seq(parts: tuple[Expr, ...], read: str) -> bool:
-    for at, part in enumerate(parts):
-        if isinstance(part, Lit) and len(part.text) < len(read):
-            return read.startswith(part.text) and _may_begin_seq(parts[at + 1 :], read[len(part.text) :])
-        if may_begin(part, read):
-            return True
-        if not _may_be_empty(part):
-            return False
-    return not read
-
-
 def _may_be_empty(part: Expr) -> bool:
     empty = isinstance(part, Star) or (isinstance(part, Choice) and EMPTY in part.options)
     return empty or (isinstance(part, Text) and not part.closer)

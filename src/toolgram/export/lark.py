@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import Any
 
-from toolgram.export.arguments import in_braces, json_members
-from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -179,9 +177,7 @@ class LlguidanceWriter(RuleWriter):
         return self.terminal(found, "value", f"/{found}/") if found is not None else None
 
     def reference(self, expr: Ref) -> Piece:
-        """A rule of the inner language, or a terminal. A string beside JSON is the one that JSON has."""
-        if expr.name == "mixed_double":
-            return self.rule(expr.name, "json", lambda: Atom('%json {"type":"string"}'))
+        """A rule of the inner language, or a terminal."""
         found = regular(expr)
         return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 
@@ -193,26 +189,6 @@ class LlguidanceWriter(RuleWriter):
         """A name in JSON that is none of some names."""
         names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
         return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
-
-    def json_value(self, expr: Json) -> Piece:
-        """`%json`; or, where it can be expressed, an object with its keys in any order."""
-        key = ("json", expr)
-        if key not in self.names:
-            schema = fitted(json.loads(expr.schema), self.note)
-            few = isinstance(schema, bool) or len(schema.get("properties", ())) <= _MOST_BITS
-            members = json_members(schema, schema) if expr.any_order and few else None
-            if members is not None:
-                found = in_braces(members)
-                self._count(found)
-                self.names[key] = self.rule(("object", expr), "object", lambda: self.body(found)).text
-            else:
-                text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-                if expr.any_order and not few:
-                    self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
-                elif expr.any_order and "properties" in text:
-                    self.note("objects with keywords beside properties are written in the order of the schema")
-                self.names[key] = self.rule(("schema", text), "json", lambda: Atom(f"%json {text}")).text
-        return Atom(self.names[key])
 
     def text(self, expr: Text) -> Piece:
         """Free text as one terminal: up to the first marker, or to the end without any.

@@ -14,29 +14,22 @@ Measured with `python -m benchmarks.exports` over tekken.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 
 from toolgram.export.expressions import (
-    Blanks,
     Break,
-    Choice,
-    Class,
     Expr,
     Forbidden,
     Json,
     Lit,
-    Members,
-    Repeat,
-    Seq,
-    Star,
     Text,
     Token,
     choice,
     seq,
     star,
 )
-from toolgram.export.passes import changed, closers_of_texts
+from toolgram.export.passes import Places, changed, closers_of_texts
 from toolgram.export.texts import Pattern, character, is_character, literal_pattern, spelled
 
 _FEW = 2  # ends of a text that begin alike and are a terminal each
@@ -136,71 +129,6 @@ def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
         shared = len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
         if len(group) >= _LEAST_ALIKE and shared >= _LEAST_SHARED:
             yield from ((text, shared) for text in group if len(text) > shared)
-
-
-class Places:
-    """The places of an expression, and the symbols between them; values and texts without an end are one symbol."""
-
-    def __init__(self) -> None:
-        self.edges: list[list[tuple[Expr, int]]] = [[]]
-        self.free: list[list[int]] = [[]]  # without a symbol
-
-    def new(self) -> int:
-        """A place."""
-        self.edges.append([])
-        self.free.append([])
-        return len(self.edges) - 1
-
-    def add(self, expr: Expr, begin: int, end: int) -> None:
-        """The places of an expression between two others."""
-        match expr:
-            case Seq() if expr.parts:
-                for part in expr.parts[:-1]:
-                    here, begin = begin, self.new()
-                    self.add(part, here, begin)
-                self.add(expr.parts[-1], begin, end)  # at once, so that all members of an object end in one place
-            case Seq():
-                self.free[begin].append(end)
-            case Break():
-                self.free[begin].append(end)
-            case Blanks():
-                self.edges[begin].append((expr, end))
-                self.free[begin].append(end)
-            case Choice():
-                for option in expr.options:
-                    self.add(option, begin, end)
-            case Star() | Repeat() if isinstance(expr, Star) or not isinstance(expr.body, Class):
-                inner = self.new()
-                self.free[begin].append(inner)
-                self.add(expr.body, inner, inner)
-                self.free[inner].append(end)
-            case Members():
-                inner = self.new()
-                for member in expr.members:
-                    self.add(member.first, begin, inner)
-                    self.add(member.later, inner, inner)
-                self.free[inner].append(end)
-            case _:
-                self.edges[begin].append((expr, end))
-
-    def closed(self, places: Iterable[int]) -> frozenset[int]:
-        """The places with all that follow without a symbol."""
-        found = set(places)
-        pending = list(found)
-        while pending:
-            for place in self.free[pending.pop()]:
-                if place not in found:
-                    found.add(place)
-                    pending.append(place)
-        return frozenset(found)
-
-    def ways(self, places: Iterable[int]) -> dict[Expr, set[int]]:
-        """Where each symbol leads from any of the places."""
-        found: dict[Expr, set[int]] = {}
-        for place in places:
-            for symbol, dest in self.edges[place]:
-                found.setdefault(symbol, set()).add(dest)
-        return found
 
 
 def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
