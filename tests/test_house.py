@@ -34,7 +34,6 @@ GONE = re.compile(
 # not grow, and one that is below the limit leaves this table.
 COMPLEX = {
     "export/building.py Builder._until": 30,
-    "export/dispatches.py _in_two_parts": 27,
 }
 
 

@@ -142,6 +142,7 @@ WRITTEN_OTHERWISE = {
     "elements_in_parameters": OTHERWISE[3],
     "marked_elements": OTHERWISE[3],
     "plain_elements": OTHERWISE[3],
+    "unicode_tri": "whatever comes after it",  # the marker is in text
 }
 # Templates that print text between quotes as it is, so that a string goes over a line end; an export escapes it.
 UNESCAPED = {"python_all_quoted", "python_tokens"}

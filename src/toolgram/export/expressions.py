@@ -126,15 +126,6 @@ class EngineFormat(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Step(Shared):
-    """One place of a pattern: a character of (or outside of) a set, once or any number of times."""
-
-    characters: frozenset[str]
-    negated: bool = False
-    repeated: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class Blanks(Shared):
     """Blanks where JSON allows them, a limited number."""
 
@@ -155,12 +146,9 @@ class OtherName(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Forbidden(Shared):
-    """What free text must not contain, as short patterns, and what it must not begin with. All texts of one place
-    share it.
-    """
+    """The words that free text must not contain. All texts of one place share them."""
 
-    patterns: tuple[tuple[Step, ...], ...]
-    beginnings: tuple[tuple[Step, ...], ...] = ()
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,6 @@ from toolgram.export.expressions import (
     Repeat,
     Seq,
     Star,
-    Step,
     Text,
     Token,
     children,
@@ -42,7 +41,6 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.lexing import in_pieces, without_prefixes
 from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_ranges, regular
-from toolgram.export.texts import literal_pattern
 from toolgram.export.writing import RuleWriter, is_length
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
@@ -196,12 +194,9 @@ class LlguidanceWriter(RuleWriter):
         The end of a raw value is the first place where it may be, which is said only where tokens are: behind a text
         that might go on, llguidance cannot say whether a token may come.
         """
-        first_end = self.has_tokens and literal_pattern(expr.closer) in expr.forbidden.patterns
-        patterns = [each for each in expr.forbidden.patterns if not first_end or each != literal_pattern(expr.closer)]
-        body = _terminal_of_text(patterns, expr.closer)
-        if expr.forbidden.beginnings:
-            body += f" & ~/({'|'.join(map(_pattern, expr.forbidden.beginnings))})(?s:.*)/"
-        body += self._form(expr)
+        first_end = self.has_tokens and expr.closer in expr.forbidden.words
+        words = [each for each in expr.forbidden.words if not first_end or each != expr.closer]
+        body = _terminal_of_text(words, expr.closer) + self._form(expr)
         name = self.terminal(("text", body), "text", body)
         if not first_end:
             return name
@@ -246,6 +241,8 @@ class LlguidanceWriter(RuleWriter):
         laters: list[Piece] = []
         bits = {member.name: bit for bit, member in enumerate(each for each in expr.members if each.name)}
         condition = ""
+        for each in (each for member in expr.members for each in (member.first, member.later)):
+            self._count(each)
         for member in expr.members:
             then, where = f"{later}::_", ""
             if member.name:
@@ -280,31 +277,11 @@ def _ends_in_words(expr: Expr) -> bool:
     return False
 
 
-def _terminal_of_text(patterns: Sequence[tuple[Step, ...]], closer: str) -> str:
-    """Text without some patterns, and its closer, as one terminal."""
-    marker = "|".join(map(_pattern, patterns))
+def _terminal_of_text(words: Sequence[str], closer: str) -> str:
+    """Text without some words, and its closer, as one terminal."""
+    marker = "|".join(map(regex, words))
     if not closer:
         return "/(?s:.*)/" + (f" & ~/(?s:.*)({marker})(?s:.*)/" if marker else "")
     body = f"/(?s:.*){regex(closer)}/" + (f" & ~/(?s:.*)({marker})(?s:.+)/" if marker else "")
-    longer = "|".join(_pattern(each) for each in patterns if _ends_longer(each, closer))
+    longer = "|".join(regex(each) for each in words if len(each) > len(closer) and each.endswith(closer))
     return body + (f" & ~/(?s:.*)({longer})/" if longer else "")
-
-
-def _pattern(pattern: tuple[Step, ...]) -> str:
-    return "".join(_step(step) for step in pattern)
-
-
-def _step(step: Step) -> str:
-    if len(step.characters) == 1 and not step.negated:
-        body = regex(next(iter(step.characters)))
-    else:
-        body = regex_class("".join(sorted(step.characters)), step.negated)
-    return body + ("*" if step.repeated else "")
-
-
-def _ends_longer(pattern: tuple[Step, ...], closer: str) -> bool:
-    """Whether a fixed pattern ends in the closer, and begins before it."""
-    if any(step.repeated or step.negated or len(step.characters) != 1 for step in pattern):
-        return False
-    text = "".join(next(iter(step.characters)) for step in pattern)
-    return len(text) > len(closer) and text.endswith(closer)

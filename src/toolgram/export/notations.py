@@ -280,9 +280,6 @@ BASE |= {
     "json_rest": _right_recursive("json_rest", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "json_escape": seq(Lit("\\"), Ref("json_escaped")),
     "json_escaped": choice(*_JSON_ESCAPED),
-    # a string that is not inside of an object or a list, so that anything may follow it
-    "json_alone": seq(Lit('"'), Ref("json_last")),
-    "json_last": _right_recursive("json_last", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
     "mixed_string": choice(Ref("mixed_double"), Ref("mixed_single")),
