@@ -102,7 +102,11 @@ def required_of(tools: Sequence[dict[str, Any]]) -> list[str]:
 
 def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]], prefix: str | None = None) -> str:
     """What is wrong with an output, as the parser and the schemas see it; "" where nothing is."""
-    message = fmt.parse(text, tools, prefix, "stop")  # a sample ends where the model may stop
+    return problem_in(fmt, text, fmt.parse(text, tools, prefix, "stop"), tools)  # it ends where the model may stop
+
+
+def problem_in(fmt: toolgram.Format, text: str, message: toolgram.Message, tools: Sequence[dict[str, Any]]) -> str:
+    """What is wrong with an output that was read as a message; "" where nothing is."""
     schemas = {each["function"]["name"]: each["function"]["parameters"] for each in tools}
     for call in message.tool_calls:
         if call.status != "complete":

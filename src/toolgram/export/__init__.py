@@ -85,8 +85,6 @@ def export(
     text = chosen.write(root, notes.setdefault, length_limits)
     if request.calls:
         _note_on_calls(fmt, notes.setdefault)
-    if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
-        notes.setdefault(chosen.note_on_escaped_json)
     if request.calls and not triggers and chosen.note_without_triggers:
         notes.setdefault(chosen.note_without_triggers)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))

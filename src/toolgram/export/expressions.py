@@ -12,10 +12,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from toolgram.limits import MOST_OPTIONAL_MEMBERS
+
+if TYPE_CHECKING:
+    from toolgram.export.running import Compiled, LogitsProcessor
 
 
 class _Once(type):
@@ -472,6 +475,21 @@ class Export:
     stop: tuple[str, ...] = ()
     preserved_tokens: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def compile(self, tokenizer: Any) -> Compiled:
+        """Compile the grammar for a tokenizer, in the engine of its target, which must be installed.
+
+        `tokenizer` is one of transformers, or the engine's own. Raises ToolgramError if the engine is missing.
+        """
+        from toolgram.export.running import compile_export
+
+        return compile_export(self.target, self.text, tokenizer)
+
+    def logits_processor(self, tokenizer: Any) -> LogitsProcessor:
+        """Return a processor for one `generate` of transformers, which takes it as `logits_processor=[...]`."""
+        from toolgram.export.running import LogitsProcessor
+
+        return LogitsProcessor(self.compile(tokenizer))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON-able data."""
