@@ -214,9 +214,11 @@ def _token(vocab: Vocabulary, word: str) -> int | None:
     return vocab.tokens.index(word.encode()) if word.encode() in vocab.tokens else None
 
 
-def sample(engine: Engine, rng: random.Random, begins: Sequence[str] = (), needed: Sequence[str] = ()) -> str | None:
+def sample(
+    engine: Engine, rng: random.Random, begins: Sequence[str] = (), needed: Sequence[str] = (), most: int = 200
+) -> str | None:
     """A random output under the engine's mask; None where it found no end."""
-    tokens = sample_tokens(engine, rng, begins, needed)
+    tokens = sample_tokens(engine, rng, begins, needed, most)
     if tokens is None:
         return None
     return b"".join(engine.vocab.tokens[token] for token in tokens).decode("utf-8", "replace")
@@ -235,7 +237,8 @@ def sample_tokens(
     calls = {token for word in begins if (token := _token(vocab, word)) is not None}
     keys = [token for word in needed if (token := _token(vocab, word)) is not None]
     closers = [token for token in range(256, end) if _closes(vocab.tokens[token])]
-    text, last, taken = b"", -1, []
+    taken: list[int] = []
+    text, last = b"", -1
     for at in range(most * 60):
         allowed = set(map(int, matcher.allowed()))
         if not allowed:
