@@ -576,17 +576,12 @@ class Builder:
                         fixed, tail = split_fixed(each)
                         pending.append((text + fixed, tail, following, depth + 1))
                     continue
-            if at:
-                closer, left = text[:at], text[at:]
-                if calling and dest is not None and not self._is_text(dest.state):
-                    self.triggers.setdefault(closer)
-                yield seq(Text(forbidden, closer), Lit(left), rest), dest
-            else:
-                if calling and dest is not None and not self._is_text(dest.state):
-                    self.triggers.setdefault(text)
-                # what follows may be many things, so the word itself ends the text
+            closer, left = (text[:at], text[at:]) if at else (text, "")
+            if calling and dest is not None and not self._is_text(dest.state):
+                self.triggers.setdefault(closer)
+            if not at:  # what follows may be many things, so the word itself ends the text
                 self.ends[state][text] = None
-                yield seq(Text(forbidden, text), rest), dest
+            yield seq(Text(forbidden, closer), Lit(left), rest), dest
 
 
 def _ends_arguments(edge: Edge) -> bool:
