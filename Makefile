@@ -18,7 +18,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release readme-table test-export-recipes
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -157,6 +157,9 @@ vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vL
 export-table: $(READY) ## run exports whose grammars changed in their engines, write docs/data/; ALL=1, SAMPLES=200 for more [.venv 230 MB, 2 min | minutes; ALL=1 hours]
 	$(BIN)/python -m tests.export.table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
 	$(BIN)/python -m tests.export.pool_figures --write docs/data/index.md
+
+test-export-recipes: $(VLLM_ENV)/.installed ## the lines of docs/export.md for transformers, with a tiny model and both engines [.venv-vllm 1.5 GB, 2 min | 1 min]
+	$(VLLM_ENV)/bin/python -m pytest tests/export/test_running.py $(ARGS)
 
 export-pins: $(READY) ## run exports in the versions of xgrammar and llguidance that vLLM and SGLang pin, write docs/data/ [.venv 230 MB + engines 100 MB | 10 min]
 	$(BIN)/python -m tests.export.pins --write docs/data/index.md

@@ -144,7 +144,7 @@ assert "'" in grammar, grammar
 """
 ISLAND_WRITER = """
 def _sql(arguments: TaggedArguments, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
-    return seq(Lit("'"), Text(Forbidden((literal_pattern("'"),)), "'", None))
+    return seq(Lit("'"), Text(Forbidden(("'",)), "'", None))
 
 
 """

@@ -163,8 +163,6 @@ MOST_ENUM_VALUES = 10_000
 MAX_CONSTANT_DEPTH = 128
 # Places inside one definition, before it is made a rule of its own.
 MAX_INSIDE_DEFINITION = 16
-# References that are followed from alternative to alternative.
-MAX_ALTERNATIVE_DEPTH = 8
 # Elements in elements: each level is written out for every parameter.
 MAX_EXPORTED_ELEMENTS = 4
 # Digits of a bound on a number: the grammar of a range grows with their square.

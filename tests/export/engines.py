@@ -217,7 +217,17 @@ def _token(vocab: Vocabulary, word: str) -> int | None:
 def sample(
     engine: Engine, rng: random.Random, begins: Sequence[str] = (), needed: Sequence[str] = (), most: int = 200
 ) -> str | None:
-    """A random output under the engine's mask; None where it found no end.
+    """A random output under the engine's mask; None where it found no end."""
+    tokens = sample_tokens(engine, rng, begins, needed, most)
+    if tokens is None:
+        return None
+    return b"".join(engine.vocab.tokens[token] for token in tokens).decode("utf-8", "replace")
+
+
+def sample_tokens(
+    engine: Engine, rng: random.Random, begins: Sequence[str] = (), needed: Sequence[str] = (), most: int = 200
+) -> list[int] | None:
+    """The tokens of a random output; xgrammar lets stray bytes of a character pass.
 
     What begins a call is liked best, words and structure better than single bytes. After `most` tokens whatever closes
     something comes first, or is needed to (the names of required arguments), and words before anything else.
@@ -227,6 +237,7 @@ def sample(
     calls = {token for word in begins if (token := _token(vocab, word)) is not None}
     keys = [token for word in needed if (token := _token(vocab, word)) is not None]
     closers = [token for token in range(256, end) if _closes(vocab.tokens[token])]
+    taken: list[int] = []
     text, last = b"", -1
     for at in range(most * 60):
         allowed = set(map(int, matcher.allowed()))
@@ -234,7 +245,7 @@ def sample(
             return None
         may_end = end in allowed
         if may_end and (len(allowed) == 1 or at > most or rng.random() < 0.25):
-            return text.decode("utf-8", "replace")  # xgrammar lets stray bytes of a character pass
+            return taken
         allowed.discard(end)
         words = sorted(token for token in allowed if token >= 256)
         starts = sorted(calls & allowed)
@@ -254,6 +265,7 @@ def sample(
             token = rng.choice(pool)
         assert matcher.take(token), (engine.target, text, token)
         text, last = text + vocab.tokens[token], token
+        taken.append(token)
     return None
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -103,7 +102,11 @@ def required_of(tools: Sequence[dict[str, Any]]) -> list[str]:
 
 def problem_of(fmt: toolgram.Format, text: str, tools: Sequence[dict[str, Any]], prefix: str | None = None) -> str:
     """What is wrong with an output, as the parser and the schemas see it; "" where nothing is."""
-    message = fmt.parse(text, tools, prefix, "stop")  # a sample ends where the model may stop
+    return problem_in(fmt, text, fmt.parse(text, tools, prefix, "stop"), tools)  # it ends where the model may stop
+
+
+def problem_in(fmt: toolgram.Format, text: str, message: toolgram.Message, tools: Sequence[dict[str, Any]]) -> str:
+    """What is wrong with an output that was read as a message; "" where nothing is."""
     schemas = {each["function"]["name"]: each["function"]["parameters"] for each in tools}
     for call in message.tool_calls:
         if call.status != "complete":
@@ -166,7 +169,7 @@ def measure(
     engine = engines(words_of(fmt, tools, begins)).load(target, made.text)
     figures = Figures()
     rng = random.Random(f"{fmt.name} {target}")
-    _written(fmt, engine, root, samples, tools, prefix, rng, figures, made.notes)
+    _written(fmt, engine, root, samples, tools, prefix, rng, figures)
     _sampled(fmt, engine, begins, samples, tools, prefix, rng, figures)
     return figures
 
@@ -177,10 +180,6 @@ def exported(fmt: toolgram.Format, target: str, tools: Sequence[dict[str, Any]],
     if any("does not count the characters of an id" in note for note in made.notes):
         return fmt.export(target, tools, length_limits=True, **request)
     return made
-
-
-_UNENDING = re.compile(r"^text does not end behind '([^']+)'$")
-_BEHIND = re.compile(r"^text holds no '([^']+)' behind '([^']+)'$", re.MULTILINE)
 
 
 def names_of(root: Any, tools: Sequence[dict[str, Any]]) -> set[str]:
@@ -201,18 +200,9 @@ def _written(
     prefix: str | None,
     rng: random.Random,
     figures: Figures,
-    notes: Sequence[str],
 ) -> None:
-    noted = [
-        re.compile(rf"{re.escape(head)}\s*{re.escape(word)}").search for word, head in _BEHIND.findall("\n".join(notes))
-    ]
-    heads = [head for note in notes for head in _UNENDING.findall(note)]
     for _ in range(samples):
         text = random_output(root, rng)
-        if any(head in text for head in heads):
-            continue  # as a note says, text may not end there
-        if noted and any(excluded(fmt.parse(text, tools, prefix).content or "") for excluded in noted):
-            continue  # as a note says
         problem = problem_of(fmt, text, tools, prefix)
         if problem:
             figures.problems.append(f"written, and {problem}: {text!r}")

@@ -31,7 +31,7 @@ def test_export(tmp_path: Path) -> None:
     tools.write_text(json.dumps(TOOLS))
     status, out, _ = run("export", "mistral_v11", "--target", "llguidance", "--tools", str(tools))
     assert status == 0
-    assert '"add" VALUE_1 json_1' in out
+    assert '"add" VALUE_1 value_2' in out
     assert r"VALUE_1 : /(\[ARGS\]|\[CALL_ID\]([0-9A-Za-z]){9,9}\[ARGS\])/" in out  # a call id is optional
     status, out, _ = run("export", "hermes", "-t", "structural_tag", "--tools", str(tools), "--json")
     assert status == 0

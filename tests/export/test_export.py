@@ -13,10 +13,11 @@ import pytest
 
 import toolgram
 from tests.export.measuring import TOOLS, tool
+from tests.export.test_texts import taken
 from tests.properties.selection import every_format, formats_of
 from toolgram.export import TARGETS
-from toolgram.export.expressions import NOTHING, Lit, Star, choice, optional, seq, star
-from toolgram.export.texts import first_completion, literal_pattern, text_automaton
+from toolgram.export.expressions import NOTHING, Forbidden, Lit, Star, choice, optional, seq, star
+from toolgram.export.texts import first_completion
 
 
 def test_what_comes_with_the_text() -> None:
@@ -162,22 +163,6 @@ def test_expressions_stay_small() -> None:
     assert optional(optional(a)) == optional(a)
 
 
-def accepted(forbidden: list[str], closer: str, text: str) -> bool:
-    """Whether the automaton takes a whole text."""
-    from toolgram.export.expressions import Forbidden
-
-    states = text_automaton(Forbidden(tuple(literal_pattern(each) for each in forbidden)), closer)
-    at: int | None = 0
-    for char in text:
-        if at is None:
-            return False
-        moves = [move for move in states[at].moves if (char in move.characters) != move.negated]
-        if not moves:
-            return False
-        at = moves[0].dest
-    return at is None if closer else at is not None
-
-
 @pytest.mark.parametrize(
     ("forbidden", "closer", "text", "good"),
     [
@@ -193,11 +178,9 @@ def accepted(forbidden: list[str], closer: str, text: str) -> bool:
     ],
 )
 def test_text_automaton(forbidden: list[str], closer: str, text: str, good: bool) -> None:
-    assert accepted(forbidden, closer, text) is good
+    assert taken(Forbidden(tuple(forbidden)), text, closer) is good
 
 
 def test_where_a_marker_is_complete() -> None:
-    from toolgram.export.expressions import Forbidden
-
-    assert first_completion(Forbidden((literal_pattern("<x>"),)), "a<x>b") == 4
-    assert first_completion(Forbidden((literal_pattern("<x>"),)), "a<x") == 0
+    assert first_completion(("<x>",), "a<x>b") == 4
+    assert first_completion(("<x>",), "a<x") == 0

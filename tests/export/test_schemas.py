@@ -114,3 +114,13 @@ def test_a_string_is_what_json_reads(target: str) -> None:
             fits = False
         written = f'<tool_call>\n{{"name": "f", "arguments": {{"a": "{text}"}}}}\n</tool_call>'
         assert engine.accepts(written) == fits, ascii(text)
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+def test_a_tool_of_free_text_is_one_clear_error(target: str) -> None:
+    """Its input is no JSON, so that no format writes it as arguments."""
+    for tool_ in ({"type": "custom", "name": "code"}, {"type": "custom", "custom": {"name": "code"}}):
+        with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: 'code' has the type custom"):
+            toolgram.get_format("hermes").export(target, [tool_])
+    schema = {"type": "object", "properties": {}}
+    assert toolgram.get_format("hermes").export(target, [{"type": "custom", "name": "f", "input_schema": schema}]).text

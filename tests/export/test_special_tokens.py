@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import toolgram
-from tests.export.engines import Engine, Engines
-from tests.export.measuring import TOOLS, tool
+from tests.export.engines import Engine, Engines, sample_tokens
+from tests.export.measuring import TOOLS, problem_in, required_of, tool, words_of
 from tests.export.writing import random_output
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import formats_of
@@ -92,6 +93,30 @@ def test_text_may_spell_out_a_token_where_the_engine_tells_them_apart(name: str)
             "llguidance", fmt.export("llguidance", TOOLS, choice, prefix="", special_tokens=ids).text
         )
         assert any(engine.accepts(way) for way in ways) is expected
+
+
+@pytest.mark.parametrize("target", BY_ID)
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_sampled_with_ids_is_read_with_ids(name: str, target: str) -> None:
+    """A marker that is a token comes as that token: spelled out in other pieces, the parser would take it for text."""
+    fmt = toolgram.get_format(name)
+    special = special_of(fmt)
+    ids = {text: 256 + at for at, text in enumerate(special)}
+    made = fmt.export(target, TOOLS, "required", prefix="", special_tokens=ids)
+    words = [each for each in words_of(fmt, TOOLS, made.triggers) if not any(text in each for text in special)]
+    engine = Engines(words, special).load(target, made.text)
+    rng = random.Random(f"{name} {target}")
+    for _ in range(4):
+        walks = (sample_tokens(engine, rng, made.triggers, required_of(TOOLS)) for _ in range(4))
+        tokens = next(each for each in walks if each is not None)
+        parser = fmt.parser(TOOLS, "", special_tokens=ids)
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for token in tokens:
+            parser.feed(decoder.decode(engine.vocab.tokens[token]), [token])
+        parser.close("stop")
+        text = b"".join(engine.vocab.tokens[token] for token in tokens).decode("utf-8", "replace")
+        assert not problem_in(fmt, text, parser.message, TOOLS), text
+        assert parser.message.tool_calls, text
 
 
 @pytest.mark.parametrize("target", BY_ID)

@@ -137,7 +137,7 @@ class Writer:
             text = "".join(self.rng.choice(PROSE) for _ in range(self.rng.randint(0, 3))) + expr.closer
             at: int | None = 0
             for index, char in enumerate(text):
-                moves = [move for move in states[at or 0].moves if (char in move.characters) != move.negated]
+                moves = [move for move in states[at or 0] if (char in move.characters) != move.negated]
                 if not moves or (moves[0].dest is None) != (bool(expr.closer) and index == len(text) - 1):
                     break
                 at = moves[0].dest
@@ -146,7 +146,7 @@ class Writer:
 
     def _text_within(self, expr: Text) -> str:
         assert expr.within is not None
-        begins = {min(pattern[0].characters) for pattern in expr.forbidden.patterns}
+        begins = {word[0] for word in expr.forbidden.words}
         body = narrowed(expr.within, frozenset(map(ord, begins | set(expr.closer[:1]))))
         return self.write(body) + expr.closer
 

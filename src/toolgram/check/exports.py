@@ -3,7 +3,8 @@
 Strategy: an export is written from an expression, whose envelope is an automaton: places, with fixed texts, free texts
 and values as its symbols.  The parser is an automaton as well: what it does next depends on its snapshot alone, without
 the counters of calls and characters.  Both are stepped together over every pair of a place and a snapshot that can be
-reached.  A value is one text, and free text is none, or prose: what text may hold besides is not tried.  So every way
+reached.  A value is one text; free text is none or prose, and before a call that must come also an open code span,
+fence or bracket, if it may stand there.  So every way
 through the envelope is tried, and not a sample of them: with `required` or a named function the parser has read a call
 at each end, with `none` it has not, and nothing is malformed on any way.
 """
@@ -11,7 +12,7 @@ at each end, with `none` it has not, and nothing is malformed on any way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,8 +37,9 @@ from toolgram.export.expressions import (
     Token,
     seq,
 )
-from toolgram.export.lexing import Places
 from toolgram.export.notations import BASE, JSON
+from toolgram.export.passes import Places
+from toolgram.export.texts import first_completion
 from toolgram.export.values import Values
 from toolgram.formats import Format
 from toolgram.limits import MOST_PAIRS
@@ -58,9 +60,19 @@ TOOLS: list[dict[str, Any]] = [
     for name, needed in (("get_weather", ["city"]), ("now", []))
 ]
 NAMED = {"type": "function", "function": {"name": "now"}}
-CHOICES: dict[str, Any] = {"auto": "auto", "required": "required", "named": NAMED, "none": "none"}
+CHOICES: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "required": {"tool_choice": "required"},
+    "required after text": {"tool_choice": "required", "text_before_calls": True},
+    "named": {"tool_choice": NAMED},
+    "none": {"tool_choice": "none"},
+}
 _COUNTERS = {"offset": 0, "calls": 0, "call": 0, "call_id": None, "prefix_characters": 0}
-_PROSE = "Hm x"
+_PROSE = ("", "Hm x")
+_IN_CODE = {  # what may turn a call that must come into text
+    "required": ("", "Hm `x"),
+    "required after text": ("Hm `x", "Hm\n```\nx", "Hm {"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +89,9 @@ def violations(fmt: Format) -> Iterator[str]:
     """Yield what an export of this format allows and must not, each with the shortest output that was found."""
     if not fmt.observed_paths.edges:
         return
-    for name, choice in CHOICES.items():
+    for name, asked in CHOICES.items():
         try:
-            root, _ = expression(fmt, export_request(TOOLS, choice), None, lambda words: None)
+            root, _ = expression(fmt, export_request(TOOLS, **asked), None, lambda words: None)
         except ToolgramError:
             continue  # which says so
         yield from (f"{name}: {words}" for words in _Search(fmt, root, name).violations())
@@ -88,6 +100,7 @@ def violations(fmt: Format) -> Iterator[str]:
 class _Search:
     def __init__(self, fmt: Format, root: Expr, choice: str) -> None:
         self.fmt, self.choice = fmt, choice
+        self.prose = _IN_CODE.get(choice, _PROSE)
         self.places = Places()
         self.end = self.places.new()
         self.places.add(root, 0, self.end)
@@ -115,7 +128,7 @@ class _Search:
         for place in self.places.free[pair.place]:
             yield replace(pair, place=place), text
         for symbol, dest in self.places.edges[pair.place]:
-            for written in _texts(symbol):
+            for written in _texts(symbol, self.prose):
                 parser = self.fmt.restore(pair.snapshot, tools=TOOLS)
                 events = parser.feed(written)
                 if self._check(events, text + written):
@@ -139,27 +152,30 @@ class _Search:
     def _check_end(self, pair: _Pair, text: str) -> None:
         events = self.fmt.restore(pair.snapshot, tools=TOOLS).close("stop")
         called = pair.called or any(isinstance(each, ToolCallEnd) for each in events)
-        if self._check(events, text) and self.choice in ("required", "named") and not called:
+        if self._check(events, text) and self.choice not in ("auto", "none") and not called:
             self.found.setdefault("not called", f"{text!r} is accepted, and no call is read in it")
 
 
 def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
-    """Return a pair whose key has no counters of calls and characters, and of held text only that there is some."""
-    kept: dict[str, Any] = {**snapshot, **_COUNTERS}
-    kept["withheld"] = bool(kept["withheld"])
-    for name in ("held", "open_call"):
-        kept[name] = kept[name] is not None
+    """Return a pair with a key that has no counters of calls and characters, and of held text only that there is some."""
+    kept: dict[str, Any] = {**snapshot, **_COUNTERS, "tail": snapshot["tail"][-1:]}
+    for name in ("withheld", "held", "open_call"):
+        kept[name] = bool(kept[name])
+    quote, *flags = kept["code"]
+    kept["code"] = [bool(quote), *flags[:4], *flags[5:]]  # without how long ago a span was opened
     return _Pair(place, json.dumps(kept), called, snapshot)
 
 
 # --- a text of each symbol ----------------------------------------------------------------------------------------
 
 
-def _texts(symbol: Expr) -> list[str]:
-    """Return what is written for a symbol: of free text, nothing and prose."""
-    if isinstance(symbol, Text) and symbol.within is None:
-        return list(dict.fromkeys([symbol.closer, _PROSE + symbol.closer]))
-    return [shortest(symbol)]
+def _texts(symbol: Expr, every: Sequence[str]) -> list[str]:
+    """Return what is written for a symbol: of free text, nothing and several pieces of prose, if they may stand there."""
+    if not isinstance(symbol, Text) or symbol.within is not None:
+        return [shortest(symbol)]
+    closer, words = symbol.closer, symbol.forbidden.words
+    written = (prose + closer for prose in every)
+    return [each for each in written if first_completion(words, each) in (0, len(each)) or each == closer]
 
 
 def shortest(expr: Expr, rules: Mapping[str, Expr] = BASE) -> str:

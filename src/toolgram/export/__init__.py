@@ -14,7 +14,7 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
-from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, may_begin, seq
+from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, seq
 from toolgram.export.requests import ExportRequest, ToolChoice, export_request
 from toolgram.export.schemas import Tool
 from toolgram.export.targets import TARGETS, ExportTarget, Note
@@ -85,8 +85,6 @@ def export(
     text = chosen.write(root, notes.setdefault, length_limits)
     if request.calls:
         _note_on_calls(fmt, notes.setdefault)
-    if request.calls and fmt.observed_paths.ascii_only and chosen.note_on_escaped_json:
-        notes.setdefault(chosen.note_on_escaped_json)
     if request.calls and not triggers and chosen.note_without_triggers:
         notes.setdefault(chosen.note_without_triggers)
     return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
@@ -155,7 +153,7 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
         what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
     # an engine that constrains lazily starts this grammar at such a word
-    return root, tuple(word for word in builder.triggers if request.calls and may_begin(root, word))
+    return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:

@@ -12,21 +12,17 @@ from typing import Any
 
 from toolgram.export.expressions import (
     NOTHING,
-    Blanks,
     Class,
     Expr,
-    Json,
     Lit,
     Member,
     Members,
-    OtherName,
     Repeat,
     choice,
-    optional,
     seq,
     without_characters,
 )
-from toolgram.export.notations import JSON, Notation
+from toolgram.export.notations import Notation
 from toolgram.export.values import Note, Values
 
 _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
@@ -73,35 +69,6 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Memb
             written = seq(name, Lit("="), values.value(further))
             found.append(Member("", written, seq(Lit(", "), written), False))
     return Members(tuple(found), True)
-
-
-def json_members(form: Mapping[str, Any], root: Mapping[str, Any]) -> Members | None:
-    """The members of a JSON object, in any order, with their values as schemas; None where that loses a part of it."""
-    plain = {"type", "properties", "required", "additionalProperties", "$defs"}
-    if form.get("type") != "object" or set(form) - plain or len(form.get("properties", ())) < 2:
-        return None
-    required = set(form.get("required", ()))
-    definitions = root.get("$defs", {})
-    found: list[Member] = []
-
-    def add(name: str, key: Expr, declared: Any) -> None:
-        written = seq(key, JSON.colon, Json(schema_text(declared, definitions)))
-        found.append(Member(name, written, seq(JSON.separator, written), name in required))
-
-    for name, declared in form["properties"].items():
-        if declared is not False:
-            add(name, Lit(json.dumps(name, ensure_ascii=False)), declared)
-    further = form.get("additionalProperties", True)
-    if further is not False:
-        add("", OtherName(tuple(form["properties"])), further)
-    return Members(tuple(found), True) if len(found) > 1 else None
-
-
-def in_braces(members: Members) -> Expr:
-    """The members as a JSON object."""
-    body = seq(members, Blanks())
-    needed = any(each.required for each in members.members)
-    return seq(Lit("{"), Blanks(), body if needed else optional(body), Lit("}"))
 
 
 def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from toolgram.errors import ToolgramError
@@ -46,11 +47,9 @@ from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import (
     WORD,
-    calls_at_a_beginning,
     characters_of,
     first_completion,
-    literal_pattern,
-    patterns_of,
+    forbidden_words,
     rest_of,
 )
 from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
@@ -287,7 +286,9 @@ class Builder:
     def _named_late(self) -> set[str]:
         """The states after arguments whose name comes later."""
         edges = self.paths.edges
-        into = {edge.dest for some in edges.values() for edge in some if self._holds_arguments(edge.dest)}
+        into = {
+            edge.dest for some in edges.values() for edge in some if self.spec.states[edge.dest].meaning == "arguments"
+        }
         pending = [edge.dest for state in into for edge in edges.get(state, ()) if not _ends_arguments(edge)]
         found: set[str] = set()
         named = False
@@ -301,9 +302,6 @@ class Builder:
                 if not {"name", "end_call"} & set(edge.actions):
                     pending.append(edge.dest)
         return found if named else set()
-
-    def _holds_arguments(self, state: str) -> bool:
-        return self.spec.states[state].meaning == "arguments"
 
     def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
         """The text of a transition, its destination, and the trigger by which that state is entered."""
@@ -425,20 +423,26 @@ class Builder:
 
     def _forbidden(self, state: str) -> Forbidden:
         if state not in self.known_forbidden:
-            beyond = self.rows[state][TEXT].dest
-            found = list(patterns_of(self.spec, self.rows, self.rows[beyond], beyond))
-            if "start_map item" in self.rows[beyond]:
-                self.note("calls are bare JSON, so text must not contain an object with a quoted key")
-            for trigger in self.rows[state]:
-                shape = self.spec.terminals.get(trigger)
-                if isinstance(shape, Literal) and trigger not in self.rows[beyond] and len(shape.text) > 2:
-                    found.append(literal_pattern(shape.text))
-            tokens = {literal_pattern(text) for text in self._token_texts()}
-            lines, beginnings = calls_at_a_beginning(self.spec, self.rows, state, self.request.declared)
-            self.known_forbidden[state] = Forbidden(
-                (*(each for each in dict.fromkeys(found) if each not in tokens), *lines), beginnings
-            )
+            content = [each for each in self.paths.texts if self.spec.states[each].meaning == "content"]
+            alike = (
+                {state, *content} if self.spec.states[state].meaning == "content" else {state}
+            )  # one for all answers
+            every = (forbidden_words(self.spec, self.rows, each, self.request.declared) for each in alike)
+            kept = set(chain(*every)) - set(self._token_texts())
+            self._note_on_words(state, kept)
+            self.known_forbidden[state] = Forbidden(tuple(sorted(kept)))
         return self.known_forbidden[state]
+
+    def _note_on_words(self, state: str, words: set[str]) -> None:
+        """Note what text does not hold although it may be no call."""
+        held = {each.trigger for each in self.spec.transitions if self.spec.states[each.dest].held}
+        shapes = [self.spec.terminals.get(trigger) for trigger in held - set(self.spec.special_tokens)]
+        if markers := sorted({shape.text for shape in shapes if isinstance(shape, Literal)} & words):
+            self.note(f"text holds no {', '.join(map(repr, markers))}, whatever comes after it")
+        row = self.rows[self.rows[state][TEXT].dest]
+        if not {"start_map item", "start_array"}.isdisjoint(row):
+            some, none = "text holds no declared name as a call has it", "without functions, text may hold what is one"
+            self.note(f"calls have no marker: {some if self.request.declared else none}")
 
     def _token_texts(self) -> Iterator[str]:
         """The markers that are tokens and nothing else: text may spell them out."""
@@ -481,11 +485,17 @@ class Builder:
         ends = self.ends.setdefault(node.state, {})
         while True:
             known, forbidden = len(ends), self._forbidden(node.state)
-            moves = list(self._moves_behind(node, forbidden))
+            moves = list(self._moves_behind(node, self._without_code(node, forbidden)))
             if len(ends) == known:
                 return moves
-            more = (literal_pattern(text) for text in list(ends)[known:])
-            self.known_forbidden[node.state] = replace(forbidden, patterns=(*forbidden.patterns, *more))
+            self.known_forbidden[node.state] = Forbidden((*forbidden.words, *list(ends)[known:]))
+
+    def _without_code(self, node: Node, forbidden: Forbidden) -> Forbidden:
+        """What text must not contain if a call must come after it."""
+        if not self.request.required or node.called or self.spec.states[node.state].meaning != "content":
+            return forbidden
+        self.note("text before a call that must come holds no backtick, because a call in code is text")
+        return Forbidden((*forbidden.words, "`"))
 
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
@@ -558,7 +568,7 @@ class Builder:
         while pending:
             text, rest, dest, depth = pending.pop()
             whole = [text.find(end) + len(end) for end in self.ends[state] if end in text]
-            at = min(whole) if whole else first_completion(forbidden, text)
+            at = min(whole) if whole else first_completion(forbidden.words, text)
             if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
                 further = list(self._moves(dest))  # nothing, where a function cannot be called
                 if all(begins_fixed(each) for each, _ in further):
@@ -566,17 +576,12 @@ class Builder:
                         fixed, tail = split_fixed(each)
                         pending.append((text + fixed, tail, following, depth + 1))
                     continue
-            if at:
-                closer, left = text[:at], text[at:]
-                if calling and dest is not None and not self._is_text(dest.state):
-                    self.triggers.setdefault(closer)
-                yield seq(Text(forbidden, closer), Lit(left), rest), dest
-            else:
-                if calling and dest is not None and not self._is_text(dest.state):
-                    self.triggers.setdefault(text)
-                # what follows may be many things, so the word itself ends the text
+            closer, left = (text[:at], text[at:]) if at else (text, "")
+            if calling and dest is not None and not self._is_text(dest.state):
+                self.triggers.setdefault(closer)
+            if not at:  # what follows may be many things, so the word itself ends the text
                 self.ends[state][text] = None
-                yield seq(Text(forbidden, text), rest), dest
+            yield seq(Text(forbidden, closer), Lit(left), rest), dest
 
 
 def _ends_arguments(edge: Edge) -> bool:

@@ -7,19 +7,14 @@ when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import ClassVar
-
 from toolgram.export.bnf import ANY_CHARACTER, BnfWriter
-from toolgram.export.dispatches import Dispatch, dispatch_of
+from toolgram.export.dispatches import excluded, is_told_apart
 from toolgram.export.expressions import (
     Blanks,
     Chars,
     Choice,
     Class,
     Expr,
-    Forbidden,
     Quoted,
     Repeat,
     Seq,
@@ -30,19 +25,14 @@ from toolgram.export.expressions import (
     seq,
     star,
 )
-from toolgram.export.notations import BLANK
-from toolgram.export.passes import characters_behind_texts, closers_of_texts, with_closers_apart
+from toolgram.export.passes import with_closers_apart
 from toolgram.export.regexes import regular
-from toolgram.export.texts import Move, takes
-from toolgram.export.writing import Note
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_COUNTED, MOST_WRITTEN_BLANKS
 
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
 _MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
-_NEVER = "\x01"  # a character that no model writes: nothing follows
 _WIDE = 2000  # characters of a set, of which the engine has many tokens
-_NO_EXITS: Mapping[str, str] = MappingProxyType({})
 
 
 class EbnfWriter(BnfWriter):
@@ -50,22 +40,9 @@ class EbnfWriter(BnfWriter):
 
     most_counted = most_required = 4  # each rule takes time to compile
 
-    def __init__(self, note: Note, length_limits: bool = False) -> None:
-        super().__init__(note, length_limits)
-        self.closers: dict[Forbidden, tuple[str, ...]] = {}
-        self.behind_texts: dict[Text, frozenset[str] | None] = {}
-
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
         """The rules of the grammar, after the passes."""
-        self.closers = closers_of_texts(root)
-        root = with_closers_apart(root, self._is_told_apart)
-        self.behind_texts = characters_behind_texts(root)
-        return super().all_rules(root)
-
-    def _is_told_apart(self, text: Text) -> bool:
-        """Whether a text has no part of its closer in any case."""
-        found = dispatched(text, self.note)
-        return found is not None and found.excluded(text.closer) == found.words
+        return super().all_rules(with_closers_apart(root, is_told_apart))
 
     def token(self, expr: Token) -> Piece:
         """A token by its id. Rules have no other name for it: without one it is text, which is read as well."""
@@ -85,34 +62,9 @@ class EbnfWriter(BnfWriter):
         )
         return row(self.char_class(expr.first), Counted(self.char_class(expr.rest), "*"))
 
-    def base_body(self, name: str) -> Piece:
-        """The body of a rule that all languages share; what follows a string inside of an object or a list is told
-        beforehand."""
-        return row(super().base_body(name), *self._behind(name))
-
     def blanks(self, expr: Blanks | None = None) -> Piece:
         """Blanks where JSON allows them, uncounted: every state of a count is compiled, and looked at for each mask."""
         return super().blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
-
-    lookaheads: ClassVar = {
-        "json_rest": "([ \\n\\r\\t]* [,}\\]:])",
-        "python_double": "[,)}\\]:< \\n\\r\\t]",  # where no blank comes, the set alone is faster
-        "python_single": "[,)}\\]:< \\n\\r\\t]",
-        "blank": "[\"'0-9\\-\\[{TFNtfn]",
-    }
-
-    def _behind(self, name: str) -> list[Piece]:
-        """What follows a string inside of an object, a list or a call.
-
-        With strings of patterns in Python calls (LFM2), p95 of a mask is 7 us instead of 11.
-        """
-        return [Atom(f"(={self.lookaheads[name]})")] if name in self.lookaheads else []
-
-    def item(self, expr: Expr) -> Piece:
-        """An expression as one item of a sequence; what follows a blank before a value is told beforehand."""
-        if expr is not BLANK:
-            return super().item(expr)
-        return self.rule("blank", "blank", lambda: row(either(Atom('" "'), EMPTY_ROW), *self._behind("blank")))
 
     def starred(self, expr: Star) -> Piece:
         """A rule that calls itself, unless it is one character."""
@@ -155,10 +107,8 @@ class EbnfWriter(BnfWriter):
         return Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
 
     def quoted(self, expr: Quoted) -> Piece:
-        """A text as a value: a rule, which may stand in many places. Where it may have either quote, what follows it is
-        told beforehand, as for all strings of Python; for one quote, the engine finds it out more exactly."""
-        behind = self._behind("python_double") if isinstance(expr.body, Choice) else []
-        return self.rule(expr, "quoted", lambda: row(self.pattern(expr.body), *behind))
+        """A text as a value: a rule, which may stand in many places."""
+        return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
 
     def pattern(self, expr: Expr) -> Piece:
         """A text of some form as one regular expression: five patterns compile in 79 ms instead of 126."""
@@ -198,127 +148,17 @@ class EbnfWriter(BnfWriter):
     # --- text -----------------------------------------------------------------------------------------------------
 
     def text(self, expr: Text) -> Piece:
-        """Free text as the engine's dispatch, where words and a few rules say what must not stand in it. What keeps out
-        words of prose besides stands for a text that does not, so that there is one of them."""
-        found = dispatched(expr, self.note)
-        if found is None:
-            return self.text_and_closer(expr)
-        others = (dispatched(Text(each), self.note) for each in self.closers)
-        found = next((each for each in others if each is not None and each.covers(found)), found)
-        words = found.excluded(expr.closer)
-        ahead = self._ahead(expr)
-        key = ("text", found, frozenset(words), tuple(ahead))
+        """Free text as the engine's dispatch, which is told the words that must not stand in it."""
+        words = excluded(expr, self.note)
+        key = ("text", words)
         if key not in self.names:
-            later = self._dispatch(found, words, self._may_end(expr, found), ahead)
-            self.names[key] = self._first_part(expr, found, later)
+            self.names[key] = self.new("text")
+            shown = ", ".join(self.literal(word).text for word in words)
+            found = Atom(f"TagDispatch(loop_after_dispatch=false, excludes=({shown}{',' * (len(words) == 1)}))")
+            any_text = Counted(Atom(ANY_CHARACTER), "*")
+            self.rules.append((self.names[key], found if words else any_text))
         base = Atom(self.names[key])
         return row(base, self.literal(expr.closer)) if expr.closer else base
-
-    def _first_part(self, expr: Text, found: Dispatch, later: str) -> str:
-        """The rule with which a text begins: the text itself, or a first part in which more must not stand."""
-        first = found.first
-        if first is None:
-            return later
-        closers = "".join(self.closers.get(expr.forbidden, ()))
-        exits = {char: later for char in found.exits if char not in closers}
-        begin = self._dispatch(first, first.excluded(expr.closer), self._may_end(expr, first), self._ahead(expr), exits)
-        if not found.lead:
-            return begin
-        name = f"{begin}_lead"
-        self.rules.append((name, either(Atom(begin), row(self.char_class(found.lead), Atom(name)))))
-        return name
-
-    def _ahead(self, expr: Text) -> list[Piece]:
-        """What follows a text with rules, as the engine is told it: it then tries fewer tokens where a text may end."""
-        behind = self.behind_texts.get(expr)
-        if behind is None:
-            return []
-        return [Atom(f"(={self.char_class(''.join(sorted(behind)) or _NEVER).text})")]
-
-    def _may_end(self, expr: Text, found: Dispatch) -> bool:
-        """Whether text may end behind a head; all texts of a place are alike, so that they are compiled once."""
-        if found.may_end_behind_a_head(self.closers.get(expr.forbidden, ())):
-            return True
-        self.note(f"text does not end behind {' or '.join(repr(head) for head, _ in found.heads)}")
-        return False
-
-    def _dispatch(
-        self,
-        found: Dispatch,
-        words: Sequence[str],
-        ends: bool,
-        ahead: list[Piece],
-        exits: Mapping[str, str] = _NO_EXITS,
-    ) -> str:
-        """The rules of a dispatch, which `exits` leave for another rule; the name of the rule that text begins with."""
-        base = self.new("text")
-        names = [f"{base}_{at}" for at in range(1, len(found.states) + 1)]
-        own = {head: names[at] for head, at in found.heads}
-        passed = {head: self._passed(found, head, base) for head in own}
-        entries = {head: f"{name}_entry" if passed[head] else name for head, name in own.items()}
-        rules = [(base, self._first_rule(found, words, entries, exits))]
-        rules += [(entries[head], either(Atom(own[head]), *each)) for head, each in passed.items() if each]
-        rules += [(name, self._state(found, at, [base, *names], entries, ends)) for at, name in enumerate(names)]
-        self.rules += [(name, row(body, *ahead)) for name, body in rules]
-        return names[0] if found.begins else base
-
-    def _first_rule(
-        self, found: Dispatch, words: Sequence[str], entries: Mapping[str, str], exits: Mapping[str, str]
-    ) -> Piece:
-        """The dispatch itself; any text where there is nothing that it would look for."""
-        if not words and not found.heads:
-            return Counted(Atom(ANY_CHARACTER), "*")
-        parts = [f"({self.literal(word).text}, {name})" for word, name in (*entries.items(), *exits.items())]
-        parts.append("loop_after_dispatch=false")
-        if words:
-            shown = ", ".join(self.literal(word).text for word in words)
-            parts.append(f"excludes=({shown}{',' if len(words) == 1 else ''})")
-        return Atom(f"TagDispatch({', '.join(parts)})")
-
-    def _state(self, found: Dispatch, at: int, names: list[str], entries: Mapping[str, str], ends: bool) -> Piece:
-        """A state behind a head. `names` are the rule of the text and those of the states."""
-        base, name = names[0], names[at + 1]
-        stay: list[Piece] = []
-        options: list[Piece] = [EMPTY_ROW] if ends else []
-        for move in found.states[at]:
-            dest = base if move.dest is None else names[move.dest + 1]
-            again = {head[-1]: entries[head] for head, state in found.heads if _is_again(head, state, move.dest, at)}
-            taken, others = self._moved(move, {char: name for char, name in again.items() if name != dest})
-            if taken is not None and dest == name:
-                stay = [Counted(taken, "*")]  # a rule that calls itself and that another one calls is not cached
-            elif taken is not None:
-                options.append(row(taken, Atom(dest)))
-            options += others
-        for head, before, _ in found.passed:
-            if (head, at) in found.heads:
-                options += (row(self.char_class(before), each) for each in self._passed(found, head, base))
-        return row(*stay, either(*options))
-
-    def _moved(self, move: Move, entries: Mapping[str, str]) -> tuple[Atom | None, list[Piece]]:
-        """The set of characters of a move, None for none, and options for those with which a head ends."""
-        again = [char for char in entries if takes(move, char)]
-        plain = "".join(char for char in move.characters if char not in again)
-        if move.negated:
-            plain += "".join(again)
-        taken = self.char_class(plain, move.negated) if move.negated or plain or not again else None
-        return taken, [row(self.literal(char), Atom(entries[char])) for char in again]
-
-    def _passed(self, found: Dispatch, head: str, base: str) -> list[Piece]:
-        """What leads from behind a head back to the text."""
-        return [row(self.literal(char), Atom(base)) for each, _, char in found.passed if each == head]
-
-
-def _is_again(head: str, state: int, dest: int | None, at: int) -> bool:
-    """Whether a move to a state reads the last character of a head that leads there."""
-    return state == dest and (len(head) == 1 or (state == at and set(head) == {head[-1]}))
-
-
-def dispatched(expr: Text, note: Note) -> Dispatch | None:
-    """The dispatch of a text; None where it cannot say what must not stand in it."""
-    found = dispatch_of(expr.forbidden)
-    for each in found.notes if found else ():
-        note(each)
-    return found
 
 
 def _has_wide_class(expr: Repeat) -> bool:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolgram.export.arguments import schema_text
-from toolgram.export.expressions import EMPTY, NOTHING, Expr, Json, Lit, Step, choice, optional, seq
+from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Text, choice, optional, seq
 from toolgram.export.markers import NO_TOKENS, Tokens
-from toolgram.export.texts import literal_pattern
 from toolgram.export.values import alternatives, text_of_schema, times
 from toolgram.limits import MAX_EXPORTED_ELEMENTS
 
@@ -67,17 +66,16 @@ class Elements:
         return seq(inside, closer)
 
     def _text(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
-        """Text up to the closing tag. What begins like a tag goes on like none; where tags are plain, like no tag of an
-        element that is open."""
+        """Text up to the closing tag; where tags are plain, it holds no tag of an element that is open, else none."""
         closer = f"{self._closing}{names[-1]}>"
-        patterns = [literal_pattern(closer)]
+        within = text_of_schema(schema, self._note) if schema.get("type") == "string" else None
         if self._opening == "<":
             tags = [f"{begin}{name}>" for name in dict.fromkeys(names) for begin in (self._opening, self._closing)]
-            patterns += [literal_pattern(tag) for tag in tags if tag != closer]
-        for size in range(len(self._opening), len(closer) if self._opening != "<" else 0):
-            patterns.append((*literal_pattern(closer[:size]), Step(frozenset(closer[size]), True)))
-        within = text_of_schema(schema, self._note) if schema.get("type") == "string" else None
-        return self._tokens.text_until(closer, patterns, within)
+            return self._tokens.text_until(closer, dict.fromkeys((closer, *tags)), within)
+        if not isinstance(self._tokens.written(closer), Lit):
+            return self._tokens.text_until(closer, (self._opening,), within)
+        rest = closer.removeprefix(self._opening)  # a closing tag begins as an opening one does
+        return seq(Text(Forbidden((self._opening,)), self._opening, within), Lit(rest))
 
     def _constant(self, value: Any) -> Expr:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

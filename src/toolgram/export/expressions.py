@@ -12,10 +12,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from toolgram.limits import MOST_OPTIONAL_MEMBERS
+
+if TYPE_CHECKING:
+    from toolgram.export.running import Compiled, LogitsProcessor
 
 
 class _Once(type):
@@ -126,15 +129,6 @@ class EngineFormat(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Step(Shared):
-    """One place of a pattern: a character of (or outside of) a set, once or any number of times."""
-
-    characters: frozenset[str]
-    negated: bool = False
-    repeated: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class Blanks(Shared):
     """Blanks where JSON allows them, a limited number."""
 
@@ -155,12 +149,9 @@ class OtherName(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Forbidden(Shared):
-    """What free text must not contain, as short patterns, and what it must not begin with. All texts of one place
-    share it.
-    """
+    """The words that free text must not contain. All texts of one place share them."""
 
-    patterns: tuple[tuple[Step, ...], ...]
-    beginnings: tuple[tuple[Step, ...], ...] = ()
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,35 +359,6 @@ def behind(expr: Expr, read: str) -> Expr:
     return NOTHING
 
 
-def may_begin(expr: Expr, read: str) -> bool:
-    """Whether something is left of an expression behind `read`, which is the beginning of a marker."""
-    match expr:
-        case Lit():
-            return expr.text.startswith(read)
-        case Token():
-            return expr.text == read
-        case Text():
-            return expr.closer.startswith(read)
-        case Seq():
-            return _may_begin_seq(expr.parts, read)
-        case Choice():
-            return any(may_begin(option, read) for option in expr.options)
-        case Star():
-            return may_begin(expr.body, read)
-    return False
-
-
-def _may_begin_seq(parts: tuple[Expr, ...], read: str) -> bool:
-    for at, part in enumerate(parts):
-        if isinstance(part, Lit) and len(part.text) < len(read):
-            return read.startswith(part.text) and _may_begin_seq(parts[at + 1 :], read[len(part.text) :])
-        if may_begin(part, read):
-            return True
-        if not _may_be_empty(part):
-            return False
-    return not read
-
-
 def _may_be_empty(part: Expr) -> bool:
     empty = isinstance(part, Star) or (isinstance(part, Choice) and EMPTY in part.options)
     return empty or (isinstance(part, Text) and not part.closer)
@@ -513,6 +475,21 @@ class Export:
     stop: tuple[str, ...] = ()
     preserved_tokens: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def compile(self, tokenizer: Any) -> Compiled:
+        """Compile the grammar for a tokenizer, in the engine of its target, which must be installed.
+
+        `tokenizer` is one of transformers, or the engine's own. Raises ToolgramError if the engine is missing.
+        """
+        from toolgram.export.running import compile_export
+
+        return compile_export(self.target, self.text, tokenizer)
+
+    def logits_processor(self, tokenizer: Any) -> LogitsProcessor:
+        """Return a processor for one `generate` of transformers, which takes it as `logits_processor=[...]`."""
+        from toolgram.export.running import LogitsProcessor
+
+        return LogitsProcessor(self.compile(tokenizer))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON-able data."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 
 from toolgram.export.bnf import BnfWriter
-from toolgram.export.dispatches import fixed_words
 from toolgram.export.expressions import (
     Blanks,
     Class,
@@ -39,7 +38,7 @@ class GbnfWriter(BnfWriter):
 
     def text(self, expr: Text) -> Piece:
         """Free text, by its automaton; texts that end in many ways share it."""
-        return self.text_and_closer(expr) if fixed_words(expr.forbidden) is None else self.automaton(expr)
+        return self.automaton(expr) if expr.closer in expr.forbidden.words else self.text_and_closer(expr)
 
     def name_but(self, expr: OtherName) -> Expr:
         """Exactly the other names: after each beginning of a declared one, any other character."""

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import Any
 
-from toolgram.export.arguments import in_braces, json_members
-from toolgram.export.engines import fitted
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -31,7 +29,6 @@ from toolgram.export.expressions import (
     Repeat,
     Seq,
     Star,
-    Step,
     Text,
     Token,
     children,
@@ -44,7 +41,6 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.lexing import in_pieces, without_prefixes
 from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_ranges, regular
-from toolgram.export.texts import literal_pattern
 from toolgram.export.writing import RuleWriter, is_length
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
@@ -179,9 +175,7 @@ class LlguidanceWriter(RuleWriter):
         return self.terminal(found, "value", f"/{found}/") if found is not None else None
 
     def reference(self, expr: Ref) -> Piece:
-        """A rule of the inner language, or a terminal. A string beside JSON is the one that JSON has."""
-        if expr.name == "mixed_double":
-            return self.rule(expr.name, "json", lambda: Atom('%json {"type":"string"}'))
+        """A rule of the inner language, or a terminal."""
         found = regular(expr)
         return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 
@@ -194,38 +188,15 @@ class LlguidanceWriter(RuleWriter):
         names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
         return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
 
-    def json_value(self, expr: Json) -> Piece:
-        """`%json`; or, where it can be expressed, an object with its keys in any order."""
-        key = ("json", expr)
-        if key not in self.names:
-            schema = fitted(json.loads(expr.schema), self.note)
-            few = isinstance(schema, bool) or len(schema.get("properties", ())) <= _MOST_BITS
-            members = json_members(schema, schema) if expr.any_order and few else None
-            if members is not None:
-                found = in_braces(members)
-                self._count(found)
-                self.names[key] = self.rule(("object", expr), "object", lambda: self.body(found)).text
-            else:
-                text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-                if expr.any_order and not few:
-                    self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
-                elif expr.any_order and "properties" in text:
-                    self.note("objects with keywords beside properties are written in the order of the schema")
-                self.names[key] = self.rule(("schema", text), "json", lambda: Atom(f"%json {text}")).text
-        return Atom(self.names[key])
-
     def text(self, expr: Text) -> Piece:
         """Free text as one terminal: up to the first marker, or to the end without any.
 
         The end of a raw value is the first place where it may be, which is said only where tokens are: behind a text
         that might go on, llguidance cannot say whether a token may come.
         """
-        first_end = self.has_tokens and literal_pattern(expr.closer) in expr.forbidden.patterns
-        patterns = [each for each in expr.forbidden.patterns if not first_end or each != literal_pattern(expr.closer)]
-        body = _terminal_of_text(patterns, expr.closer)
-        if expr.forbidden.beginnings:
-            body += f" & ~/({'|'.join(map(_pattern, expr.forbidden.beginnings))})(?s:.*)/"
-        body += self._form(expr)
+        first_end = self.has_tokens and expr.closer in expr.forbidden.words
+        words = [each for each in expr.forbidden.words if not first_end or each != expr.closer]
+        body = _terminal_of_text(words, expr.closer) + self._form(expr)
         name = self.terminal(("text", body), "text", body)
         if not first_end:
             return name
@@ -270,6 +241,8 @@ class LlguidanceWriter(RuleWriter):
         laters: list[Piece] = []
         bits = {member.name: bit for bit, member in enumerate(each for each in expr.members if each.name)}
         condition = ""
+        for each in (each for member in expr.members for each in (member.first, member.later)):
+            self._count(each)
         for member in expr.members:
             then, where = f"{later}::_", ""
             if member.name:
@@ -304,31 +277,11 @@ def _ends_in_words(expr: Expr) -> bool:
     return False
 
 
-def _terminal_of_text(patterns: Sequence[tuple[Step, ...]], closer: str) -> str:
-    """Text without some patterns, and its closer, as one terminal."""
-    marker = "|".join(map(_pattern, patterns))
+def _terminal_of_text(words: Sequence[str], closer: str) -> str:
+    """Text without some words, and its closer, as one terminal."""
+    marker = "|".join(map(regex, words))
     if not closer:
         return "/(?s:.*)/" + (f" & ~/(?s:.*)({marker})(?s:.*)/" if marker else "")
     body = f"/(?s:.*){regex(closer)}/" + (f" & ~/(?s:.*)({marker})(?s:.+)/" if marker else "")
-    longer = "|".join(_pattern(each) for each in patterns if _ends_longer(each, closer))
+    longer = "|".join(regex(each) for each in words if len(each) > len(closer) and each.endswith(closer))
     return body + (f" & ~/(?s:.*)({longer})/" if longer else "")
-
-
-def _pattern(pattern: tuple[Step, ...]) -> str:
-    return "".join(_step(step) for step in pattern)
-
-
-def _step(step: Step) -> str:
-    if len(step.characters) == 1 and not step.negated:
-        body = regex(next(iter(step.characters)))
-    else:
-        body = regex_class("".join(sorted(step.characters)), step.negated)
-    return body + ("*" if step.repeated else "")
-
-
-def _ends_longer(pattern: tuple[Step, ...], closer: str) -> bool:
-    """Whether a fixed pattern ends in the closer, and begins before it."""
-    if any(step.repeated or step.negated or len(step.characters) != 1 for step in pattern):
-        return False
-    text = "".join(next(iter(step.characters)) for step in pattern)
-    return len(text) > len(closer) and text.endswith(closer)

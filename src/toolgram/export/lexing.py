@@ -1,10 +1,9 @@
 """Passes over the expression for llguidance, whose lexer reads the longest terminal and cannot go back.
 
-* `in_pieces`: where calls begin with a bracket or a marker and a name, a text up to such a beginning is a terminal for
-  each name.  The lexer follows all of them at once, each with everything that must not stand in a text.  So text is
-  pieces that end with the bracket or the marker, and names are symbols of their own.  A piece behind a bracket does not
-  begin as a call goes on.  The pieces are the same for all names, and the language is the same.  Without this pass,
-  llguidance 1.9.1 runs out of fuel for Functionary with 40 functions, and Llama 4 compiles in 41 ms instead of 16.
+* `in_pieces`: where calls begin with a bracket and a name, a text up to such a beginning is a terminal for each name.
+  The lexer follows all of them at once, each with everything that must not stand in a text.  So text is pieces that end
+  with the bracket, and what follows it is a symbol of its own.  The language is the same, because no text holds the
+  name as a call has it.
 * `without_prefixes`: of two fixed texts that may stand at one place, neither begins with the other, because the lexer
   would take the longer one.  This is no tuning: without it, calls are impossible.  What many texts begin with is one
   piece, which the lexer reads once: p95 of a mask is 210 us instead of 358 for Llama 3 with 40 functions.
@@ -14,39 +13,30 @@ Measured with `python -m benchmarks.exports` over tekken.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 
 from toolgram.export.expressions import (
-    Blanks,
     Break,
-    Choice,
-    Class,
     Expr,
     Forbidden,
     Json,
     Lit,
-    Members,
-    Repeat,
-    Seq,
-    Star,
     Text,
     Token,
     choice,
     seq,
     star,
 )
-from toolgram.export.passes import changed, closers_of_texts
-from toolgram.export.texts import Pattern, character, is_character, literal_pattern, spelled
+from toolgram.export.passes import Places, changed, closers_of_texts
 
 _FEW = 2  # ends of a text that begin alike and are a terminal each
 _LEAST_ALIKE, _LEAST_SHARED = 4, 4  # texts that begin alike, and characters that they share, to be cut behind these
 
 
 def in_pieces(root: Expr) -> Expr:
-    """The expression with texts in pieces, where many ends of a text begin with the same word."""
-    closers = closers_of_texts(root)
-    heads = {each: _head(each, ends) for each, ends in closers.items()}
+    """The expression with texts in pieces, if many ends of a text begin with the same word."""
+    heads = {each: _head(each.words, ends) for each, ends in closers_of_texts(root).items()}
 
     def leaf(expr: Expr) -> Expr:
         head = heads.get(expr.forbidden) if isinstance(expr, Text) and expr.within is None else None
@@ -55,31 +45,29 @@ def in_pieces(root: Expr) -> Expr:
     return changed(root, leaf)
 
 
-def _head(forbidden: Forbidden, closers: Collection[str]) -> str | None:
-    """The word with which many ends of a text begin, as a pattern does that must not stand in it."""
-    for pattern in forbidden.patterns:
-        head = "".join(map(character, takewhile(is_character, pattern)))
-        ends = [closer[len(head) :] for closer in closers if closer.startswith(head)]
-        others = [spelled(each) for each in (*forbidden.patterns, *forbidden.beginnings) if not _begins(each, head)]
-        if head and len(ends) > _FEW and not any(head in each for each in (*ends, *others)):
-            return head if all(ends) else None
-    return None
+def _head(words: Sequence[str], closers: Collection[str]) -> str:
+    """The beginning that many ends of a text share, before the word that must not stand in a text; "" if none is."""
+    ends = [closer for closer in closers if closer]
+    if len(ends) <= _FEW:
+        return ""
+    before = [each[: min((each.find(word) for word in words if word in each), default=0)] for each in ends]
+    head = before[0][: _alike(before)]
+    touched = any(head.endswith(word[:at]) or head in word for word in words for at in range(1, len(word)))
+    return "" if touched or any(head in each[1:] for each in ends) else head
 
 
-def _begins(pattern: Pattern, head: str) -> bool:
-    return spelled(pattern).startswith(head)
+def _alike(texts: Collection[str]) -> int:
+    """How many characters some texts share at their beginning."""
+    ends = zip(min(texts), max(texts), strict=False)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
 
 
 def _divided(expr: Text, head: str) -> Expr:
-    forbidden = expr.forbidden
-    others = tuple(each for each in forbidden.patterns if not _begins(each, head))
-    behind = tuple(each[len(head) :] for each in forbidden.patterns if _begins(each, head))
-    inside = (*others, literal_pattern(head))
-    first, later = Forbidden(inside, forbidden.beginnings), Forbidden(inside, behind)
-    opened = seq(Text(first, head), star(Text(later, head)))
-    if expr.closer.startswith(head):
-        return seq(opened, Break(), Lit(expr.closer[len(head) :]))
-    return choice(Text(first, expr.closer), seq(opened, Text(later, expr.closer)))
+    piece = Forbidden((*expr.forbidden.words, head))
+    opened = seq(Text(piece, head), star(Text(piece, head)))
+    if expr.closer:
+        return seq(opened, Break(), Lit(expr.closer.removeprefix(head)))
+    return choice(Text(piece), seq(opened, Text(piece)))
 
 
 def without_prefixes(root: Expr) -> Expr:
@@ -132,75 +120,9 @@ def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Sorted texts that begin alike, and how far: a lexer reads such a beginning once, and not once for each text."""
     for _, found in groupby(texts, lambda text: text[:_LEAST_SHARED]):
         group = list(found)
-        ends = zip(group[0], group[-1], strict=False)
-        shared = len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
+        shared = _alike(group)
         if len(group) >= _LEAST_ALIKE and shared >= _LEAST_SHARED:
             yield from ((text, shared) for text in group if len(text) > shared)
-
-
-class Places:
-    """The places of an expression, and the symbols between them; values and texts without an end are one symbol."""
-
-    def __init__(self) -> None:
-        self.edges: list[list[tuple[Expr, int]]] = [[]]
-        self.free: list[list[int]] = [[]]  # without a symbol
-
-    def new(self) -> int:
-        """A place."""
-        self.edges.append([])
-        self.free.append([])
-        return len(self.edges) - 1
-
-    def add(self, expr: Expr, begin: int, end: int) -> None:
-        """The places of an expression between two others."""
-        match expr:
-            case Seq() if expr.parts:
-                for part in expr.parts[:-1]:
-                    here, begin = begin, self.new()
-                    self.add(part, here, begin)
-                self.add(expr.parts[-1], begin, end)  # at once, so that all members of an object end in one place
-            case Seq():
-                self.free[begin].append(end)
-            case Break():
-                self.free[begin].append(end)
-            case Blanks():
-                self.edges[begin].append((expr, end))
-                self.free[begin].append(end)
-            case Choice():
-                for option in expr.options:
-                    self.add(option, begin, end)
-            case Star() | Repeat() if isinstance(expr, Star) or not isinstance(expr.body, Class):
-                inner = self.new()
-                self.free[begin].append(inner)
-                self.add(expr.body, inner, inner)
-                self.free[inner].append(end)
-            case Members():
-                inner = self.new()
-                for member in expr.members:
-                    self.add(member.first, begin, inner)
-                    self.add(member.later, inner, inner)
-                self.free[inner].append(end)
-            case _:
-                self.edges[begin].append((expr, end))
-
-    def closed(self, places: Iterable[int]) -> frozenset[int]:
-        """The places with all that follow without a symbol."""
-        found = set(places)
-        pending = list(found)
-        while pending:
-            for place in self.free[pending.pop()]:
-                if place not in found:
-                    found.add(place)
-                    pending.append(place)
-        return frozenset(found)
-
-    def ways(self, places: Iterable[int]) -> dict[Expr, set[int]]:
-        """Where each symbol leads from any of the places."""
-        found: dict[Expr, set[int]] = {}
-        for place in places:
-            for symbol, dest in self.edges[place]:
-                found.setdefault(symbol, set()).add(dest)
-        return found
 
 
 def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:

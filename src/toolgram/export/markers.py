@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolgram.export.expressions import Expr, Forbidden, Seq, Text, Token, seq, with_tokens
-from toolgram.export.texts import Pattern, literal_pattern, spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +30,14 @@ class Tokens:
         """Whether a marker, spelled out in text, is that marker."""
         return self.as_text or all(marker != text for text, _ in self.ids)
 
-    def text_until(self, closer: str, patterns: Iterable[Pattern], within: Expr | None = None) -> Expr:
-        """Free text without some patterns, up to a marker; `within` is what it must be besides."""
+    def text_until(self, closer: str, words: Iterable[str], within: Expr | None = None) -> Expr:
+        """Free text without some words, up to a marker; `within` is what it must be besides."""
         ending = self.written(closer)
         head = ending.parts[0] if isinstance(ending, Seq) else ending
         if not isinstance(head, Token):
-            return Text(Forbidden(tuple(patterns)), closer, within)
-        kept = tuple(each for each in patterns if self.as_text or not spelled(each).startswith(head.text))
+            return Text(Forbidden(tuple(words)), closer, within)
+        kept = tuple(each for each in words if self.as_text or not each.startswith(head.text))
         return seq(Text(Forbidden(kept), "", within), ending)
 
 
 NO_TOKENS = Tokens()
-
-
-def fixed(*words: str) -> tuple[Pattern, ...]:
-    """Words as patterns."""
-    return tuple(map(literal_pattern, dict.fromkeys(words)))

@@ -73,8 +73,8 @@ class Notation:
         return choice(Repeat(self.bare, 1, MOST_IN_NAME, is_length=True), string) if self.bare else string
 
     def member(self, name: Expr, value: Expr) -> Expr:
-        """A member of an object. Each form of a name without quotes has the colon behind it, which ends it."""
-        names = name.options if self.bare and isinstance(name, Choice) else (name,)
+        """A member of an object. Each form of a name has the colon after it: a lexer reads both as one."""
+        names = name.options if isinstance(name, Choice) else (name,)
         return seq(choice(*(seq(each, self.colon) for each in names)), value)
 
 
@@ -213,8 +213,6 @@ JSON = Notation(
     "json", "true", "false", "null", seq(Lit(","), Blanks()), seq(Lit(":"), Blanks()), Blanks(), _json_constant,
     _json_quoted,
 )  # fmt: skip
-# A value may be written as JSON or as Python writes it. Then a lexer reads the same commas and colons in both, and what
-# is a blank between tokens in one of them.
 BLANK = optional(Lit(" "))  # of Python, before a value or a key
 _COMMA, _COLON = seq(Lit(","), BLANK), seq(Lit(":"), BLANK)
 PYTHON = Notation("python", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _python_quoted)
@@ -282,9 +280,6 @@ BASE |= {
     "json_rest": _right_recursive("json_rest", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "json_escape": seq(Lit("\\"), Ref("json_escaped")),
     "json_escaped": choice(*_JSON_ESCAPED),
-    # a string that is not inside of an object or a list, so that anything may follow it
-    "json_alone": seq(Lit('"'), Ref("json_last")),
-    "json_last": _right_recursive("json_last", '"', _JSON_PLAIN, _JSON_ESCAPED),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
     "words_string": Ref("python_string"),
     "mixed_string": choice(Ref("mixed_double"), Ref("mixed_single")),

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Lit, Ref, choice, seq
-from toolgram.export.markers import NO_TOKENS, Tokens, fixed
+from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.notations import Notation, kinds_of, listed
 
 _BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # of names without quotes
@@ -28,10 +28,10 @@ def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: T
     `markers` close a call in which the quote of a text is missing, so no text has one in it.
     """
     marks = (opening, closing, *markers)
-    patterns = fixed(*filter(tokens.is_text, marks))
+    words = tuple(dict.fromkeys(filter(tokens.is_text, marks)))
 
     def text(within: Expr | None) -> Expr:
-        return seq(tokens.written(opening), tokens.text_until(closing, patterns, within))
+        return seq(tokens.written(opening), tokens.text_until(closing, words, within))
 
     def quoted(value: str) -> Expr:
         if any(mark in value for mark in marks):

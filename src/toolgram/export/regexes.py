@@ -38,7 +38,6 @@ _LEAVES = {
     "words_string": "|".join(_PYTHON_STRINGS),
     "mixed_single": _PYTHON_STRINGS[1],
     "json_string": JSON_STRING,
-    "json_alone": JSON_STRING,
 }
 _FLAT = ("integer", "number", "boolean", "null", "escape", "escaped")  # rules that call no string, list or object
 

@@ -45,6 +45,11 @@ def tools_of(
     found: dict[str, Tool] = {}
     for at, tool in enumerate(read_tools(tools)):
         name = tool.name
+        if not tool.is_function and tool.definition.get("type") == "custom":
+            raise ToolgramError(
+                f"tools[{at}]: {name!r} has the type custom; its input is free text, and exports write arguments by a "
+                "schema. Leave it out, or declare a function with one string"
+            )
         if not tool.is_function:
             continue
         if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolgram.export.ebnf import EbnfWriter, dispatched
+from toolgram.export.dispatches import excluded
+from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.expressions import (
     EMPTY,
     Blanks,
@@ -98,11 +99,10 @@ class _Formats:
                 raise AssertionError("a rule is only known inside its language")
 
     def _text(self, expr: Text) -> dict[str, Any]:
-        """Text by its excluded words, where these are fixed words with the closer among them; else EBNF rules."""
-        found = dispatched(expr, self.note) if expr.within is None else None
-        if found is None or found.states or found.first is not None:
+        """Text by its excluded words; one that has a form, by rules."""
+        if expr.within is not None:
             return self.embedded(expr)
-        text: dict[str, Any] = {"type": "any_text", "excludes": list(found.excluded(expr.closer))}
+        text: dict[str, Any] = {"type": "any_text", "excludes": list(excluded(expr, self.note))}
         if not expr.closer:
             return text
         return {"type": "sequence", "elements": [text, {"type": "const_string", "value": expr.closer}]}

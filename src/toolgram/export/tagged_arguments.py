@@ -35,7 +35,7 @@ from toolgram.export.notations import MIXED
 from toolgram.export.own_notation import notated
 from toolgram.export.schemas import Tool
 from toolgram.export.solving import solve
-from toolgram.export.texts import WORD, characters_of, literal_pattern, rest_of
+from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
 from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.spec.data import Literal, Run, Spec, rows_of
@@ -246,7 +246,7 @@ class TaggedArguments:
         for trigger in self.rows[edge.source]:
             shape = self.spec.terminals.get(trigger)
             if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
-                found.append(literal_pattern(shape.text + echoed))
+                found.append(shape.text + echoed)
         forbidden = Forbidden(tuple(dict.fromkeys(found)))
         marker = self.marker(edge)
         if isinstance(marker, Token):

@@ -29,7 +29,6 @@ class ExportTarget:
     write: Callable[[Expr, Note, bool], str]  # the last says whether limits on the length of a text must hold
     can_name_token: Callable[[str], object]  # whether it can name the special token with this text, without an id
     tokens_as_text: bool = True  # whether a special token also fits where its text does
-    note_on_escaped_json: str = ""  # for templates that write JSON with \u escapes
     note_without_triggers: str = ""  # for formats in which no call begins with a fixed text
 
 
@@ -38,7 +37,6 @@ TARGETS: dict[str, ExportTarget] = {
         lambda root, note, lengths: LlguidanceWriter(note, lengths).write(root),
         _in_angle_brackets,
         tokens_as_text=False,
-        note_on_escaped_json="this template writes JSON with \\u escapes, which llguidance does not allow in a string",
     ),
     "xgrammar": ExportTarget(structural_tag, bool),  # the same rules as EBNF, and it can name tokens
     "structural_tag": ExportTarget(structural_tag, bool),

@@ -14,7 +14,6 @@ from toolgram.export.ecmascript import ALL, pattern_text, shortened
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
-    Choice,
     Class,
     Expr,
     Lit,
@@ -33,9 +32,9 @@ from toolgram.export.expressions import (
     star,
     without_characters,
 )
-from toolgram.export.notations import JSON, KINDS, MOST_IN_NAME, Notation
+from toolgram.export.notations import JSON, MOST_IN_NAME, Notation
 from toolgram.export.patterns import FORMATS, FORMS_ONLY, format_text
-from toolgram.limits import MAX_ALTERNATIVE_DEPTH, MAX_BOUND_DIGITS, MOST_MULTIPLES
+from toolgram.limits import MAX_BOUND_DIGITS, MOST_MULTIPLES
 
 Note = Callable[[str], object]
 
@@ -89,19 +88,6 @@ class Values:
             "array": self._array,
             "object": self._object,
         }[kind](schema)
-
-    def alone(self, expr: Expr, depth: int = 0) -> Expr:
-        """A JSON value that stands by itself: what follows a string is no comma and no bracket."""
-        self.finish()
-        if isinstance(expr, Choice):
-            return choice(*(self.alone(each, depth) for each in expr.options))
-        if not isinstance(expr, Ref) or depth > MAX_ALTERNATIVE_DEPTH:
-            return expr
-        if expr.name == "json_string":
-            return Ref("json_alone")
-        if expr.name == "json_any":
-            return choice(*(self.alone(JSON.ref(kind)) for kind in KINDS))
-        return self.alone(self.made[expr.name], depth + 1) if isinstance(self.made.get(expr.name), Choice) else expr
 
     def _reference(self, name: str) -> Expr:
         if name not in self.made:

@@ -225,7 +225,7 @@ class RuleWriter:
             names = [Atom(base), *(Atom(self.spell(f"{base}-{at}")) for at in range(1, len(states)))]
             for name, state in zip(names, states, strict=True):
                 options: list[Piece] = [] if expr.closer else [EMPTY_ROW]
-                for move in state.moves:
+                for move in state:
                     step = self.char_class(move.characters, move.negated)
                     options.append(step if move.dest is None else row(step, names[move.dest]))
                 self.rules.append((name.text, either(*options)))
@@ -236,7 +236,7 @@ class RuleWriter:
 
         A text shares nothing where what it must not contain may go on in its closer.
         """
-        if not expr.closer or reaches_into(expr.forbidden, expr.closer):
+        if not expr.closer or reaches_into(expr.forbidden.words, expr.closer):
             return self.automaton(expr)
         return row(self.automaton(Text(expr.forbidden)), self.literal(expr.closer))
 
@@ -300,7 +300,7 @@ class RuleWriter:
         if key not in self.names:
             schema = json.loads(expr.schema)
             values = Values(schema, self.note, JSON)
-            start = values.whole_object(schema) if expr.any_order else values.alone(values.value(schema))
+            start = values.whole_object(schema) if expr.any_order else values.value(schema)
             shared = isinstance(start, Ref) and start.name in BASE
             found = self.item(start) if shared else self.language(values.rules(start))
             assert isinstance(found, Atom)
@@ -343,7 +343,7 @@ class RuleWriter:
         if is_length(expr.within) and not self.length_limits:
             self.note("a limit on the length of a raw value is not enforced; `length_limits=True` enforces it")
             return self.text(replace(expr, within=None))
-        begins = {min(pattern[0].characters) for pattern in expr.forbidden.patterns if pattern}
+        begins = {word[0] for word in expr.forbidden.words}
         begins |= {expr.closer[0]} if expr.closer else set()
         found = narrowed(expr.within, frozenset(map(ord, begins)))
         if found != expr.within:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from toolgram.errors import ToolgramError
 from toolgram.events import Dropped, Reasoning
 from toolgram.export import export_request, expression
-from toolgram.export.expressions import may_begin
+from toolgram.export.expressions import NOTHING, behind
 from toolgram.formats import Format
 from toolgram.observing.paths import canonical_outputs
 from toolgram.program.state import StateProgram
@@ -78,7 +78,7 @@ def exports_write_a_thought(fmt: Format, prefix: str, opening: str) -> bool:
         return False
     shown, _ = _shown_around_a_thought(fmt)  # with blanks, and with what prompts have written
     first = max((text for text in fmt.program.literals.values() if shown.startswith(text)), key=len, default=opening)
-    return any(may_begin(root, text) for text in (opening, shown, first) if text)
+    return any(behind(root, text) != NOTHING for text in (opening, shown, first) if text)
 
 
 def _marker_in(text: str, markers: Collection[str]) -> str:

@@ -49,7 +49,6 @@ class ObservedPaths:
     python_values: bool = False  # values of arguments are written as Python writes them
     json_words: bool = False  # arguments in Python's notation have JSON's words in them
     python_calls: bool = False  # a call is a Python dict as a whole
-    ascii_only: bool = False  # JSON is written with `\u` escapes
 
     def closing(self, state: str, via: str) -> list[Edge]:
         """What was observed behind `via`, or behind the arguments where it is "", in a state with closing markers."""

@@ -26,7 +26,6 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
 _BRACKETS = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]"}
 _PYTHON_KEY = re.compile(r"\{\s*'name'\s*:").search
 _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
-_ESCAPE = re.compile(r'"[^"\n]*\\u[0-9a-fA-F]{4}').search
 
 
 def observe_paths(fmt: Format) -> ObservedPaths:
@@ -56,7 +55,6 @@ def observe_paths(fmt: Format) -> ObservedPaths:
             if edge not in seen:
                 seen.add(edge)
                 paths.edges.setdefault(edge.source, []).append(edge)
-        paths.ascii_only = paths.ascii_only or _ESCAPE(output) is not None
         python = fmt.spec.python_json and _PYTHON_KEY(output) is not None
         paths.python_calls = paths.python_calls or python
     if not any(fmt.spec.states[state].meaning == "content" for state in paths.texts):
