@@ -157,7 +157,7 @@ class _Search:
 
 
 def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
-    """Return a pair with a key that has no counters of calls and characters, and of held text only that there is some."""
+    """Return a pair with a key that has no counters of calls and characters, and of held text only whether any is."""
     kept: dict[str, Any] = {**snapshot, **_COUNTERS, "tail": snapshot["tail"][-1:]}
     for name in ("withheld", "held", "open_call"):
         kept[name] = bool(kept[name])
@@ -170,7 +170,7 @@ def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
 
 
 def _texts(symbol: Expr, every: Sequence[str]) -> list[str]:
-    """Return what is written for a symbol: of free text, nothing and several pieces of prose, if they may stand there."""
+    """Return what is written for a symbol: of free text, nothing, and pieces of prose that may be there."""
     if not isinstance(symbol, Text) or symbol.within is not None:
         return [shortest(symbol)]
     closer, words = symbol.closer, symbol.forbidden.words
