@@ -24,7 +24,7 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
     passed = _LEADS_OUT | closers | set(spec.stop or ())
     for state in states.values():
         for symbol in state.symbols if state.is_text else ():
-            if symbol.kind != TERMINAL or (symbol.trigger in around and state.meaning == "reasoning"):
+            if symbol.kind != TERMINAL or symbol.trigger in around:
                 symbol.opens = CALL
             elif symbol.trigger in (spec.stop or ()):
                 symbol.opens = STOP
