@@ -2,8 +2,8 @@
 
 The parser is a program. It reads one JSON request per line and writes one JSON answer per line (see README.md). Each
 case is asked whole, by character and in random pieces, and all answers must be the same. Then it is cut in places, and
-no cut may give a complete call that is not one of the whole. Exits with 1 if a share is below the bar. This file needs
-nothing but Python 3.10 or newer.
+no cut may give a complete call that is not one of the whole. All choices are made with a seed. Exits with 1 if a share
+is below the bar. This file needs nothing but Python 3.10 or newer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 VERSION = 1
 CASES = Path(__file__).parent / "cases"
-LONG = 1_000  # characters; a longer text is cut in no more than 200 places
+CUTS = 12  # places in which a text is cut, unless the command says otherwise
 LEVELS = ("core", "robust", "policy")
 
 Case = dict[str, Any]
@@ -58,9 +58,11 @@ class Result:
 
 
 def load_cases(folder: Path = CASES) -> list[Case]:
-    """Return all cases, file by file."""
-    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines())
-    return [json.loads(line) for line in lines if line.strip()]
+    """Return all cases, file by file, each with its tools."""
+    tools = json.loads((folder.parent / "tools.json").read_text("utf-8"))
+    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").split("\n"))
+    cases = [json.loads(line) for line in lines if line.strip()]
+    return [{**case, "tools": tools[case["tools"]]} if "tools" in case else case for case in cases]
 
 
 def deltas(case: Case, rng: random.Random) -> Iterator[tuple[str, Pieces]]:
@@ -97,8 +99,8 @@ def request(case: Case, pieces: Pieces, finish_reason: str | None) -> dict[str, 
 # --------------------------------------------------------------------------------------------------------- comparing
 
 
-def judge(case: Case, ask: Ask, seed: int, most_cuts: int | None) -> Result | None:
-    """Return what a case finds; None if the program does not know its family."""
+def judge(case: Case, ask: Ask, seed: int, most_cuts: int) -> Result | None:
+    """Return what a case finds, None if the program does not claim to read it; 0 cuts are cuts everywhere."""
     rng = random.Random(f"{seed} {case['id']}")
     reason = case["finish_reason"]
     result: Result | None = None
@@ -122,6 +124,8 @@ def judge(case: Case, ask: Ask, seed: int, most_cuts: int | None) -> Result | No
 def compare(result: Result) -> None:
     """Note where the answer differs from what is expected."""
     expect, answer, never = result.case["expect"], result.answer, result.case.get("never", {})
+    if "raised" in answer:
+        result.faults.append(f"the parser raised {answer['raised']}")
     for key in ("content", "reasoning"):
         if key in expect and blanks(expect[key]) != blanks(answer.get(key)):
             result.faults.append(f"{key} is {answer.get(key)!r}, not {expect[key]!r}")
@@ -163,11 +167,10 @@ def cut(case: Case, at: int, made: list[Answer], ask: Ask) -> Iterator[str]:
             yield f"cut at {at} ({case['text'][max(0, at - 20) : at]!r}), finish_reason {reason}: {fault}"
 
 
-def cut_places(text: str, rng: random.Random, most: int | None) -> Sequence[int]:
-    """Return where a text is cut: everywhere, or in so many places."""
+def cut_places(text: str, rng: random.Random, most: int) -> Sequence[int]:
+    """Return where a text is cut: in so many places, or everywhere."""
     places = range(1, len(text))
-    most = most if most is not None or len(text) <= LONG else 200
-    return places if most is None or len(places) <= most else sorted(rng.sample(places, most))
+    return sorted(rng.sample(places, most)) if 0 < most < len(places) else places
 
 
 def not_made(calls: list[Answer], made: list[Answer]) -> list[str]:
@@ -304,12 +307,20 @@ def shares(results: Sequence[Result]) -> dict[str, tuple[int, int]]:
     return found
 
 
+def found(result: Result) -> dict[str, Any]:
+    """Return what a case found, as JSON."""
+    kinds = ("faults", "wrong", "lost", "splits", "cuts")
+    about = {key: result.case[key] for key in ("id", "family", "level", "clause")}
+    failed = {kind: getattr(result, kind)[:3] for kind in kinds if getattr(result, kind)}
+    return {**about, "read": result.read, **failed, **({"answer": result.answer} if failed else {})}
+
+
 def report(results: Sequence[Result], skipped: int, show: int) -> None:
     """Print the shares, and the cases that failed."""
     for name, (right, count) in shares(results).items():
         print(f"{name:26} {right:5} of {count:5}  {100 * right / count:5.1f} %")
     if skipped:
-        print(f"{skipped} cases of families that the program does not know were left out")
+        print(f"{skipped} cases that the program does not claim to read were left out")
     failed = [result for result in results if not result.passed]
     for result in failed[:show]:
         case = result.case
@@ -325,7 +336,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("program", help="the command that starts the parser")
     parser.add_argument("--bar", type=float, default=1.0, help="the least share that must be right (default 1.0)")
-    parser.add_argument("--cuts", type=int, help="cut each text in so many places (default: everywhere)")
+    parser.add_argument(
+        "--cuts", type=int, default=CUTS, help=f"cut each text in so many places; 0: everywhere (default {CUTS})"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--family", action="append", help="only this family")
     parser.add_argument("--clause", action="append", help="only this clause")
@@ -333,6 +346,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--id", action="append", help="only this case")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N cases that failed")
     parser.add_argument("--list", action="store_true", help="print the ids of the cases that failed")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write what each case found, as JSON Lines")
     chosen = parser.parse_args(arguments)
     picked = {key: getattr(chosen, key) for key in ("family", "clause", "level", "id") if getattr(chosen, key)}
     cases = [case for case in load_cases() if all(case[key] in names for key, names in picked.items())]
@@ -343,6 +357,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not results:
         sys.exit("no case was read")
     report(results, len(judged) - len(results), chosen.show)
+    if chosen.write:
+        chosen.write.write_text(
+            "".join(f"{json.dumps(found(each), ensure_ascii=False)}\n" for each in results), "utf-8"
+        )
     if chosen.list:
         print(*(result.case["id"] for result in results if not result.passed), sep="\n")
     return int(any(right < chosen.bar * count for right, count in shares(results).values()))

@@ -1,7 +1,7 @@
 """The suite for any parser: its cases fit their schema, and its runner counts what a parser gets wrong.
 
-Strategy: the runner is asked about tiny parsers that are right or wrong on purpose. What toolgram makes of the cases is
-`make suite`; here it only answers all requests, in the form that the README asks for.
+Strategy: the runner is asked about tiny parsers that are right or wrong on purpose. Then toolgram reads every case, in
+every way to split it, and in some cuts; `make suite` tries more of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+import toolgram
+from tests.generators import suite_cases
+
 SUITE = Path(__file__).resolve().parent.parent / "suite"
 
 
@@ -36,6 +39,7 @@ def _module(path: Path) -> ModuleType:
 suite = _module(SUITE / "run.py")
 adapter = _module(SUITE / "adapters" / "toolgram_adapter.py")
 CASES: list[dict[str, Any]] = suite.load_cases()
+FAMILIES = sorted({case["family"] for case in CASES})
 
 CALL = "<call>f(1)</call>"
 CASE: dict[str, Any] = {
@@ -65,15 +69,26 @@ def right(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def judged(case: dict[str, Any], ask: Ask) -> Any:
-    return suite.judge(case, ask, 0, None)
+    return suite.judge(case, ask, 0, 0)
 
 
 def test_every_case_fits_the_schema() -> None:
     schema = json.loads((SUITE / "schema.json").read_text("utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    for case in CASES:
-        assert [error.message for error in validator.iter_errors(case)] == [], case["id"]
+    tools = json.loads((SUITE / "tools.json").read_text("utf-8"))
+    for path in sorted((SUITE / "cases").glob("*.jsonl")):
+        for case in map(json.loads, path.read_text("utf-8").strip().split("\n")):
+            assert [error.message for error in validator.iter_errors(case)] == [], case["id"]
+            assert case.get("tools", "now") in tools
+
+
+def test_the_generated_cases_are_those_of_the_seed_and_there_are_enough(tmp_path: Path) -> None:
+    assert suite_cases.write(tmp_path, 0) >= 3_000
+    for path in sorted(tmp_path.glob("*.jsonl")):
+        assert path.read_text("utf-8") == (SUITE / "cases" / path.name).read_text("utf-8"), path.name
+    assert {case["family"] for case in CASES} == set(toolgram.format_names())
+    assert sum(path.stat().st_size for path in (SUITE / "cases").iterdir()) < 4_000_000
 
 
 def test_ids_are_unique_and_pieces_are_the_text() -> None:
@@ -92,8 +107,7 @@ def test_every_clause_has_cases_and_the_readme_names_them_and_the_families() -> 
     assert min(clauses.values()) >= 10
     page = (SUITE / "README.md").read_text("utf-8")
     named = set(re.findall(r"`(\w+)`", page))
-    assert {*clauses, *(case["family"] for case in CASES)} - named == set()
-    assert len({case["family"] for case in CASES}) >= 30
+    assert {*clauses, *FAMILIES} - named == set()
 
 
 def test_no_case_contradicts_itself() -> None:
@@ -228,10 +242,15 @@ def test_a_program_is_asked_line_by_line(tmp_path: Path, capsys: pytest.CaptureF
     assert "template-xlam-call" in told or "p3-xlam-bare-declared" in told
 
 
-def test_toolgram_answers_every_case_in_the_form_that_is_asked_for() -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_toolgram_reads_every_case_however_it_is_split_or_cut(family: str) -> None:
     for case in CASES:
-        (_, whole), *_ = suite.deltas(case, random.Random(0))
-        answer = adapter.answer(suite.request(case, whole, case["finish_reason"]))
-        assert set(answer) == {"content", "reasoning", "calls"}, case["id"]
-        assert {call["status"] for call in answer["calls"]} <= {"complete", "truncated", "malformed"}
+        result = suite.judge(case, adapter.answer, 0, 3) if case["family"] == family else None
+        assert result is None or result.passed, f"{case['id']}: {suite.found(result)}"
+
+
+def test_toolgram_answers_in_the_form_that_is_asked_for() -> None:
+    (_, whole), *_ = suite.deltas(CASES[0], random.Random(0))
+    answer = adapter.answer(suite.request(CASES[0], whole, "stop"))
+    assert set(answer) == {"content", "reasoning", "calls"}
     assert "skip" in adapter.answer({"family": "none of them", "deltas": []})

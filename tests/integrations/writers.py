@@ -430,7 +430,7 @@ WRITERS: dict[str, Write] = {
     "poolside_v1": _GLM,
     "qwen3_coder": _CODER,
     "seed_oss": _notation(
-        _tags("\n<seed:tool_call>\n<function=", ">\n", _parameter("<parameter=", ">\n", "\n</parameter>\n"),
+        _tags("\n<seed:tool_call>\n<function=", ">\n", _parameter("<parameter=", ">", "</parameter>\n"),
               "</function>\n</seed:tool_call>"),
         think=("<seed:think>", "</seed:think>\n"),
     ),
