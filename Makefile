@@ -18,7 +18,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite suite-cases suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -61,6 +61,18 @@ certain: $(READY) ## is a complete call the one that was made; writes docs/data/
 
 suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show 5' [.venv 230 MB, 2 min | 2 min]
 	$(BIN)/python suite/run.py '$(BIN)/python suite/adapters/toolgram_adapter.py' $(ARGS)
+
+suite-cases: $(READY) ## write the generated cases of suite/, and the names that its adapters need; SEED=0 [.venv 230 MB, 2 min | 1 min]
+	$(BIN)/python -m tests.generators.suite_cases --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.scoreboard.suite_parsers
+
+suite-vllm suite-sglang suite-transformers suite-harmony: suite-%: $(PEERS)/.ready # each prints its own report
+	-$(PYTHON) suite/run.py '$(PEERS)/bin/python suite/adapters/$*_adapter.py' --write suite/found/$*.jsonl $(ARGS) 2> /dev/null
+
+suite-mlx_lm: $(MLX)/.ready
+	-$(PYTHON) suite/run.py '$(MLX)/bin/python suite/adapters/mlx_lm_adapter.py' --write suite/found/mlx_lm.jsonl $(ARGS) 2> /dev/null
+
+suite-peers: suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm ## run each other parser on the cases of suite/, also as make suite-vllm, -sglang, -transformers, -harmony, -mlx_lm [.venv-peers 2.4 GB + .venv-mlx 400 MB, 4 min | minutes]
 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.32.0 or 0.31.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)

@@ -335,7 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 1 if a share of a level or a property is below the bar."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("program", help="the command that starts the parser")
-    parser.add_argument("--bar", type=float, default=1.0, help="the least share that must be right (default 1.0)")
+    parser.add_argument("--bar", type=float, default=1.0, help="the least share of a level or property (default 1.0)")
     parser.add_argument(
         "--cuts", type=int, default=CUTS, help=f"cut each text in so many places; 0: everywhere (default {CUTS})"
     )
@@ -358,12 +358,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.exit("no case was read")
     report(results, len(judged) - len(results), chosen.show)
     if chosen.write:
+        chosen.write.parent.mkdir(parents=True, exist_ok=True)
         chosen.write.write_text(
             "".join(f"{json.dumps(found(each), ensure_ascii=False)}\n" for each in results), "utf-8"
         )
     if chosen.list:
         print(*(result.case["id"] for result in results if not result.passed), sep="\n")
-    return int(any(right < chosen.bar * count for right, count in shares(results).values()))
+    clauses = {case["clause"] for case in cases}
+    measured = [share for name, share in shares(results).items() if name not in clauses]
+    return int(any(right < chosen.bar * count for right, count in measured))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import pytest
 
 import toolgram
 from tests.generators import suite_cases
+from tests.scoreboard import suite_parsers
 
 SUITE = Path(__file__).resolve().parent.parent / "suite"
 
@@ -254,3 +255,39 @@ def test_toolgram_answers_in_the_form_that_is_asked_for() -> None:
     answer = adapter.answer(suite.request(CASES[0], whole, "stop"))
     assert set(answer) == {"content", "reasoning", "calls"}
     assert "skip" in adapter.answer({"family": "none of them", "deltas": []})
+
+
+def test_the_parser_of_the_readme_is_scored_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (SUITE / "README.md").read_text("utf-8")
+    program = tmp_path / "my_parser.py"
+    program.write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], "utf-8")
+    assert len(program.read_text("utf-8").splitlines()) <= 35
+    command = [f"{sys.executable} {program}", "--cuts", "2", "--family", "hermes", "--family", "mimo"]
+    assert suite.main([*command, "--bar", "0.1", "--write", str(tmp_path / "found.jsonl")]) == 0
+    assert suite.main([*command, "--bar", "0.9"]) == 1
+    assert "that the program does not claim to read were left out" in capsys.readouterr().out
+    rows = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text("utf-8").strip().split("\n")]
+    assert {row["family"] for row in rows} == {"hermes"}
+    read = {level: [row["read"] for row in rows if row["level"] == level] for level in ("core", "robust")}
+    assert sum(read["core"]) / len(read["core"]) > 0.8
+    assert 0 < sum(read["robust"]) / len(read["robust"]) < 0.6
+    assert all("answer" in row for row in rows if not row["read"])
+
+
+def test_adapters_are_short_and_their_files_current(tmp_path: Path) -> None:
+    found = sorted((SUITE / "adapters").glob("*_adapter.py"))
+    assert len(found) >= 6
+    for path in found:
+        assert len(path.read_text("utf-8").splitlines()) <= 80, path.name
+    suite_parsers.write(tmp_path)
+    parsers, templates = (
+        [json.loads((folder / f"{name}.json").read_text("utf-8")) for folder in (tmp_path, SUITE / "adapters")]
+        for name in ("parsers", "response_templates")
+    )
+    assert parsers[0] == parsers[1]
+    assert set(templates[0]) == set(templates[1])  # the order of the words in their expressions is not fixed
+
+
+def test_a_parser_that_raises_has_not_read_the_case() -> None:
+    result = judged(CASE, lambda asked: {"content": None, "reasoning": None, "calls": [], "raised": "ValueError"})
+    assert "the parser raised ValueError" in result.faults

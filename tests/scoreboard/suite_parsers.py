@@ -1,0 +1,52 @@
+"""Write the files of the suite's adapters: `python -m tests.scoreboard.suite_parsers`.
+
+Strategy: an adapter knows nothing of toolgram. Which parsers a user of a server names for a family, which markers its
+tokenizer has as one token, and which response template stands for it, is data in `suite/adapters/`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import toolgram
+from tests.scoreboard.cases import CHOSEN, OWN_TOKENIZER
+from toolgram.derive.comparing import markers_of
+from toolgram.export.response_templates import write_response_template
+from toolgram.names import known_names
+from toolgram.spec.data import Literal
+
+ADAPTERS = Path(__file__).resolve().parents[2] / "suite" / "adapters"
+
+
+def parsers(name: str) -> dict[str, Any]:
+    """Return the parsers of calls and of reasoning that each server has for a family, and the markers of it."""
+    entry, found = known_names().entries.get(name), {}
+    for server in ("vllm", "sglang"):
+        both = [entry.parsers.get((server, kind), ()) if entry else () for kind in ("tool", "reasoning")]
+        pair = CHOSEN.get((name, server), tuple(names[0] if names else None for names in both))
+        if any(pair) and (name, server) not in OWN_TOKENIZER:
+            found[server] = list(pair)
+    terminals = toolgram.get_format(name).spec.terminals.values()
+    texts = [mark for each in terminals if isinstance(each, Literal) for mark in markers_of(each.text)]
+    return {**found, "markers": [each for each in dict.fromkeys(texts) if each[0] in "<[【" and len(each) > 3]}
+
+
+def response_template(name: str) -> dict[str, Any] | None:
+    """Return the response template of a family, None if it cannot say how calls are written."""
+    template = write_response_template(toolgram.get_format(name)).template
+    return {"version": 1, **template} if "tool_calls" in template["fields"] else None
+
+
+def write(folder: Path) -> None:
+    """Write both files."""
+    names = toolgram.format_names()
+    templates = {name: template for name in names for template in [response_template(name)] if template is not None}
+    for file, rows in (("parsers", {name: parsers(name) for name in names}), ("response_templates", templates)):
+        lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(row, ensure_ascii=False)}" for key, row in rows.items())
+        (folder / f"{file}.json").write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(ADAPTERS)
