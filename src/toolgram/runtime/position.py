@@ -75,7 +75,10 @@ class Position:
         name, held = self.calls.name, self.events.held
         if name is None or held is None:
             return False
-        return held.announced or (held.marked and name.name in self.calls.names)
+        literals, dropped = self.program.literals.values(), (each for each in held.events if isinstance(each, Dropped))
+        openers = (each.text.strip() for each in dropped)
+        is_opened = any(len(each) > 1 and each in literals and each != FENCE for each in openers)
+        return held.announced or (is_opened and name.name in self.calls.names)
 
     def cut_output(self, count: int) -> None:
         """Read as if the output had so many characters less, or, for less than 0, more."""
