@@ -18,6 +18,8 @@ MOST_BLANKS = 64
 BLANKS = rf"[ \t\r\n]{{0,{MOST_BLANKS}}}+"  # the same as an expression that never gives a blank back
 # A function's name, a key, an id, a word after a bracket. The OpenAI API allows names of functions of 64 characters.
 LONGEST_WORD = 64
+# Closing markers of thoughts in a row, of which the first waits for what follows them; a longer row is text.
+MOST_THOUGHT_CLOSERS = 8
 # A comment between two values. A quote before a comment is held until the comment ends, so longer ones do not count.
 LONGEST_REMARK = 256
 # Blanks, a word and blanks: what is held until it is seen whether a next argument begins. 2 * 64 and a short name.

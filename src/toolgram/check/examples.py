@@ -16,7 +16,7 @@ from toolgram.spec.data import Literal, Spec
 
 
 def unread(fmt: Format) -> Iterator[str]:
-    """Examples that the parser cannot read: a call in them is malformed."""
+    """Yield examples that the parser cannot read: a call in them is malformed."""
     for output, message in _readings(fmt):
         fault = next((each for each in message.anomalies if each.kind == "malformed"), None)
         if fault is not None:
@@ -28,7 +28,7 @@ def unread(fmt: Format) -> Iterator[str]:
 
 
 def _readings(fmt: Format) -> Iterator[tuple[str, Message]]:
-    """The examples of the machine file, each with its message."""
+    """Yield the examples of the machine file, each with its message."""
     shown = {output: (prefix, tools) for prefix, output, tools in canonical_outputs(fmt)}
     if fmt.example:
         shown.setdefault(fmt.example, ("", []))
@@ -37,7 +37,7 @@ def _readings(fmt: Format) -> Iterator[tuple[str, Message]]:
 
 
 def doubtful(fmt: Format) -> Iterator[str]:
-    """Examples after which `closed_by` finds a closing marker missing, or none that has a call."""
+    """Yield examples after which `closed_by` finds a closing marker missing, or none that has a call."""
     spec, readings = fmt.spec, [*_readings(fmt)]
     has_calls = any("end_call" in row.actions for row in spec.transitions)
     if readings and has_calls and not any(message.tool_calls for _, message in readings):
@@ -55,14 +55,14 @@ def doubtful(fmt: Format) -> Iterator[str]:
 
 
 def _last_opener(spec: Spec, text: str) -> str:
-    """The opening marker that occurs last in a text."""
+    """Return the opening marker that occurs last in a text."""
     shapes = ((name, spec.terminals.get(name)) for name in spec.closed_by)
     places = {name: text.rfind(shape.text) for name, shape in shapes if isinstance(shape, Literal)}
     return max(places, key=places.__getitem__, default=next(iter(spec.closed_by)))
 
 
 def _line_of(fmt: Format, output: str) -> int:
-    """The line of the machine file on which an example begins."""
+    """Return the line of the machine file on which an example begins."""
     first = next(iter(output.strip().splitlines()), "")
     text = fmt.machine_text
     at = text.find(first)

@@ -4,7 +4,7 @@ Strategy: an export is written from an expression, whose envelope is an automato
 and values as its symbols.  The parser is an automaton as well: what it does next depends on its snapshot alone, without
 the counters of calls and characters.  Both are stepped together over every pair of a place and a snapshot that can be
 reached.  A value is one text; free text is none or prose, and before a call that must come also an open code span,
-fence or bracket, if it may stand there.  So every way
+fence or bracket, if it may be there.  So every way
 through the envelope is tried, and not a sample of them: with `required` or a named function the parser has read a call
 at each end, with `none` it has not, and nothing is malformed on any way.
 """

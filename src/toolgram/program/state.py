@@ -166,8 +166,8 @@ def search_later(state: StateProgram, field: str, search: Callable[[], FindMatch
 def next_symbol(
     state: StateProgram, find: FindMatch, text: str, pos: int, *last: int
 ) -> tuple[int, int, Symbol | None]:
-    """What a search of the state finds: where a symbol, or what may become one, begins and ends. The symbol only of a
-    whole one; the end of the text for nothing."""
+    """Return where a symbol, or what may become one, begins and ends, and the symbol if it is whole. Return the end of
+    the text for nothing."""
     match = cast("re.Match[str]", find(text, pos, *last))
     group, end = match.lastindex or 0, match.end()
     return match.start(group) if group else end, end, state.symbols[group - 2] if group > 1 else None

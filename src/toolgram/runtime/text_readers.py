@@ -8,7 +8,7 @@ from typing import cast
 from toolgram.islands import Island, island_class
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
-from toolgram.limits import BLANKS, MOST_BLANKS
+from toolgram.limits import BLANKS, MOST_BLANKS, MOST_THOUGHT_CLOSERS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol, next_symbol
 from toolgram.runtime.blanks import end_of_blanks
@@ -92,7 +92,7 @@ def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end:
     if stream.events.place != INSIDE and not before.strip():
         return 0
     find = state.find_final if final else state.find
-    while True:
+    for _ in range(MOST_THOUGHT_CLOSERS):
         after = end_of_blanks(text, end)
         if after - end > MOST_BLANKS:
             return 1
@@ -107,6 +107,7 @@ def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end:
             return 1
         if "unopened_reasoning" not in state.row[again.trigger].actions:
             return 0
+    return 1
 
 
 def _say_last(stream: Stream, text: str) -> None:
