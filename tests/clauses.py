@@ -161,9 +161,9 @@ def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | Non
 
 def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
     """The calls that no more text can change. A Python call whose bracket is the end of the output is complete (P1); if
-    an expression goes on there, it is malformed (P7)."""
+    an expression goes on there, it is malformed (P7). The bracket of a marker is an operator as well."""
     is_python = any(state.python for state in fmt.spec.states.values())
-    return promised[:-1] if is_python and text.rstrip().endswith(")") else promised
+    return promised[:-1] if is_python and text.rstrip().rstrip("<[").rstrip().endswith(")") else promised
 
 
 def _pieces(text: str, rng: random.Random) -> list[str]:
