@@ -1,15 +1,16 @@
 """The font for symbols of line ends, blanks and tabs, which most systems lack: docs/symbols.woff.
 
 Strategy: pages and the playground show a line end as U+2424, a blank as U+2420 and a tab as U+2409. DejaVu Sans Mono,
-which matplotlib ships, has a return arrow, an open box and a tab arrow: here they get these code points, in a font
-of three glyphs with a name of its own, as DejaVu's license asks. `python -m tests.symbol_font` writes it.
+which Debian's fonts-dejavu-core has, draws a return arrow, an open box and a tab arrow: here they get these code points,
+in a font of three glyphs with a name of its own, as DejaVu's license asks. `python -m tests.symbol_font DejaVuSansMono.ttf`
+writes it.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-import matplotlib
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 
@@ -17,9 +18,9 @@ PLACE = Path(__file__).resolve().parents[1] / "docs" / "symbols.woff"
 SYMBOLS = {0x2424: 0x21B5, 0x2420: 0x2423, 0x2409: 0x21E5}
 
 
-def main() -> None:
-    """Write the font."""
-    font = TTFont(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSansMono.ttf"))
+def main(source: str) -> None:
+    """Write the font from that of the file `source`."""
+    font = TTFont(source)
     glyphs = font.getBestCmap()
     for table in font["cmap"].tables:
         table.cmap = {symbol: glyphs[drawn] for symbol, drawn in SYMBOLS.items()} if table.isUnicode() else {}
@@ -37,4 +38,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])
