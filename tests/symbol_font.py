@@ -1,9 +1,9 @@
 """The font for symbols of line ends, blanks and tabs, which most systems lack: docs/symbols.woff.
 
-Strategy: pages and the playground show a line end as U+2424, a blank as U+2420 and a tab as U+2409. DejaVu Sans Mono,
-which Debian's fonts-dejavu-core has, draws a return arrow, an open box and a tab arrow: here they get these code points,
-in a font of three glyphs with a name of its own, as DejaVu's license asks. `python -m tests.symbol_font DejaVuSansMono.ttf`
-writes it.
+Strategy: pages and the playground show a line end as U+2424, a blank as U+2420 and a tab as U+2409. DejaVu Sans Mono
+(Debian's fonts-dejavu-core) draws a return arrow, an open box and a tab arrow. Here they get these code points, in a
+font of three glyphs with a name of its own, as DejaVu's license asks. Write it by
+`python -m tests.symbol_font DejaVuSansMono.ttf`.
 """
 
 from __future__ import annotations
