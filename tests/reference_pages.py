@@ -17,6 +17,7 @@ import toolgram
 from toolgram.anomalies import KINDS
 from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
 from toolgram.derive.errors import OutOfBudget, TemplateError
+from toolgram.gateway.engine import NoServer
 from toolgram.gateway.errors import Refusal
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -229,6 +230,10 @@ ERRORS = (
         OutOfBudget,
         "The template is unusually expensive. Raise the budget, use `isolate=True` to give derivation a process of its "
         "own, or give the format by name.",
+    ),
+    Raised(
+        NoServer,
+        "Start the model's server, or correct `--upstream`. `toolgram serve --wait` says how long to wait for it.",
     ),
     Raised(BadFile, "Check that the file exists, is readable, and has the columns that the command names."),
     Raised(BadTarget, "Write to another file: this one is an input, or another output of the same run."),

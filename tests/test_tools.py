@@ -132,10 +132,13 @@ def test_every_known_shape_types_the_same(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_known_shape_exports_the_same_call(shape: str) -> None:
-    made = toolgram.get_format("hermes").export("llguidance", tools=[SHAPES[shape]], tool_choice="required")
-    assert '{\\"name\\": \\"f\\", \\"arguments\\": ' in made.text
-    assert '%json {"type":"string"' in made.text
-    assert '%json {"type":"integer"' in made.text
+    made, untyped = (
+        toolgram.get_format("hermes").export("llguidance", [tool], "required").text
+        for tool in (SHAPES[shape], {"name": "f", "input_schema": {"type": "object"}})
+    )
+    assert '{\\"name\\": \\"f\\", \\"arguments\\": ' in made
+    assert '\\"a\\":' in made
+    assert made != untyped
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -155,6 +158,10 @@ def test_tools_of_the_server_pass(shape: str) -> None:
     assert not message.anomalies
     assert len(read_tools(tools)) == 2
     assert next(iter(read_tools(tools))).parameters is None
+    if shape.startswith("custom"):
+        with pytest.raises(toolgram.ToolgramError, match="'code' has the type custom; its input is free text"):
+            toolgram.get_format("hermes").export("llguidance", tools=tools)
+        return
     made = toolgram.get_format("hermes").export("llguidance", tools=tools)
     assert any(note.startswith("tools without parameters of their own") for note in made.notes)
 

@@ -23,7 +23,7 @@ from tests.work import calls_made
 from toolgram.events import Event
 
 LONGEST_UNIT = 24  # characters of a beginning that is repeated
-UNITS = 20
+UNITS = 12
 BOMB_HEADS = 8
 MOST_CALLS = 80  # for a character, also if nested values are given up at the greatest depth
 

@@ -161,7 +161,7 @@ def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> Non
 
 
 @every_format
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_special_tokens_by_id_while_a_call_is_withheld(name: str, data: st.DataObject) -> None:
     """Some of the special tokens are emitted and some only spelled: also where their text is read twice."""

@@ -183,7 +183,7 @@ class _Keys:
         """Add the fragments with these keys, and the rules of the grammar."""
         builder = self.builder
         renamed = {f"item.{role}": f"item.{key}" for role, key in self.roles.items()}
-        kind = "type" if self._free("type", "") or "type" in self.constants else "kind"
+        kind = self._kind()
         builder.use("json_call_list", {START: DONE, **renamed, "item.type": f"item.{kind}"})
         if self.wrapper:
             builder.use("json_function", {"item.function": f"item.{self.wrapper}"})
@@ -192,6 +192,10 @@ class _Keys:
                 builder.to(f"{event} item.{name}", _MEMBERS, "=")
         builder.about["same_path"] = self._same_paths()
         self._rules()
+
+    def _kind(self) -> str:
+        """Return the key of what kind of call it is; the template may use the usual one for another member."""
+        return "type" if self._free("type", "") or "type" in self.constants else "kind"
 
     def _same_paths(self) -> dict[str, str]:
         """Other spellings of the keys, and the same inside OpenAI's wrapper."""
@@ -227,6 +231,9 @@ class _Keys:
             self.builder.take("json", "NUMBER", "TRUE", "FALSE")
             keys = _literals(dict.fromkeys(["type", *self.constants]))
             rules.append(f"%override type_field: {keys} _colon (STRING | NUMBER | TRUE | FALSE | NULL)")
+        elif self._kind() != "type":
+            names.append("type_field")
+            rules.append(f'%override type_field: {_literals([self._kind()])} _colon "\\"function\\""')
         self.builder.take("envelope", *names, *(["_colon"] if rules else []))
         self.builder.rules += rules
 
