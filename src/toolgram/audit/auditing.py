@@ -1,6 +1,6 @@
-"""Files of logs, audited: what was returned beside what was written, by model, with examples.
+"""Audit log files: compare the returned calls with the written ones, by model, with examples.
 
-Strategy: the first rows of each file say which format each model writes; then every batch is compared by itself, in
+Strategy: the first rows of each file show which format each model writes. Then each batch is compared independently, in
 this process or in several, and the results are added up. Only the rows that are shown as examples are kept.
 """
 
@@ -24,24 +24,25 @@ from toolgram.formats import format_names, get_format
 from toolgram.names import Entry, known_names
 
 MOST_EXAMPLES = 10
-MOST_SAMPLED = 40  # outputs of a model by which its format is recognised
-_SAMPLED_ROWS = 5_000  # of each file
+MOST_SAMPLED = 40  # outputs of a model from which its format is recognised
+_SAMPLED_ROWS = 5_000  # read from each file for the sample
 _LONGEST = 20_000  # characters of an example, and of an output in the sample
 
 
 @dataclass
 class Audit:
-    """What was found. `models` has counts by model; `examples` some rows of each kind; `formats` what models write."""
+    """The result of an audit: `models` has counts by model, `examples` some rows of each kind, `formats` each model's
+    format."""
 
     rows: int = 0
-    unread: int = 0  # rows of no known shape
+    unread: int = 0  # rows of an unknown shape
     models: dict[str, Counter[str]] = field(default_factory=dict)
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     formats: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def add(self, other: Audit) -> None:
-        """Add what was found in rows that come after these."""
+        """Add the result of rows that come after these."""
         self.rows += other.rows
         self.unread += other.unread
         for model, counts in other.models.items():
@@ -55,7 +56,7 @@ class Audit:
         return sum(self.models.values(), Counter())
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """Return the audit as JSON-able data."""
         total = self.total
         return {
             "rows": self.rows,
@@ -74,7 +75,7 @@ class Audit:
 
 
 def advice(name: str | None) -> str:
-    """What would have read the text of a model."""
+    """Return how to read the text of a model whose format is `name`."""
     if not name:
         return "no shipped format is recognised in it; with the chat template: toolgram derive"
     parsers = known_names().entries.get(name, Entry()).parsers.get(("vllm", "tool"), ())
@@ -110,7 +111,7 @@ def _batches(files: Sequence[str], found: Audit) -> Iterator[Batch]:
 
 
 def _rows(batch: Batch) -> Iterator[tuple[int, Any]]:
-    """The rows of a batch; None is one that cannot be read."""
+    """Yield the rows of a batch with their numbers; a row that cannot be read is None."""
     if batch.kind == ARROW:
         yield from enumerate(from_stream(batch.data).to_pylist(), start=batch.first)
     elif batch.kind != TOO_LONG:
@@ -123,7 +124,7 @@ def _rows(batch: Batch) -> Iterator[tuple[int, Any]]:
 
 
 def _recognised(files: Sequence[str]) -> dict[str, str]:
-    """The format of each model, by the texts of its first rows; those with brackets tell the most."""
+    """Return the format of each model, recognised from its first rows. Only texts with brackets are sampled."""
     samples: dict[str, list[str]] = {}
     for path in files:
         if path == "-":
@@ -149,17 +150,17 @@ def _sampled(path: str) -> Iterator[tuple[int, Any]]:
         for batch in read_batches(path, ()):
             yield from _rows(batch)
     except BadFile:
-        return  # it is said when the rows are compared
+        return  # this is reported when the rows are compared
 
 
 @dataclass(frozen=True)
 class AuditJob:
-    """What a worker has to know."""
+    """What a worker needs."""
 
     formats: Mapping[str, str]
 
     def reader(self) -> _Reader:
-        """What compares batches. Made once per process."""
+        """Return the object that compares batches. It is made once per process."""
         return _Reader(self.formats)
 
 
@@ -168,7 +169,7 @@ class _Reader:
         self._formats, self._shipped = formats, frozenset(format_names())
 
     def kept(self, batch: Batch) -> Audit:
-        """What is found in a batch."""
+        """Return the result of a batch."""
         found = Audit(unread=int(batch.kind == TOO_LONG), rows=int(batch.kind == TOO_LONG))
         for number, row in _rows(batch):
             found.rows += 1
@@ -196,7 +197,7 @@ class _Reader:
             counts[kind] += 1
             examples = found.examples[kind]
             shown = bool(examples) and (examples[-1]["file"], examples[-1]["row"]) == (file, number)
-            if len(examples) < MOST_EXAMPLES and not shown:  # a row once
+            if len(examples) < MOST_EXAMPLES and not shown:  # show a row once
                 place = {"file": file, "row": number, "id": answer.id, "model": answer.model, "format": name}
                 calls = [call._asdict() for call in answer.calls or ()]
                 examples.append({**place, "why": why, "text": answer.text[:_LONGEST], "returned": calls,
@@ -204,7 +205,7 @@ class _Reader:
 
 
 def _mark(found: Audit) -> None:
-    """Say of each character of an example whose it is."""
+    """Add to each example the owner of each character, and the advice."""
     for example in (each for examples in found.examples.values() for each in examples):
         parser = get_format(example["format"]).parser(prefix=example.pop("prefix"))
         events = [*parser.feed(example["text"]), *parser.close()]

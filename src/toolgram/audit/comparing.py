@@ -1,8 +1,8 @@
-"""How what a client got differs from what the model wrote.
+"""Compare what a client got with what the model wrote.
 
-Strategy: if the log has the raw text, the format reads it, and the calls are paired: first those that are equal, then
-those with the same name. If it has only the answer, what the server left in the content is read. Nothing is guessed:
-a kind of loss that the log cannot show is not counted.
+Strategy: if the log has the raw text, the format parses it, and the calls are paired: first the equal ones, then those
+with the same name. If the log has only the answer, the content that the server left is parsed. Nothing is guessed: a
+kind of loss that the log cannot show is not counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = {
     "markers": "answers with markers of the format in their content",
     "thoughts": "answers with the model's thinking in their content",
 }
-_THOUGHT = 40  # characters by which a thought is known again
+_THOUGHT = 40  # characters of a thought that are searched for in the content
 
 
 class Finding(NamedTuple):
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """One answer, compared. `returned` and `written` count calls."""
+    """The comparison of one answer. `returned` and `written` count calls."""
 
     returned: int
     written: int
@@ -43,7 +43,7 @@ class Compared(NamedTuple):
 
 
 def compare(answer: Served, fmt: Format) -> Compared:
-    """The differences in one answer."""
+    """Return the differences in one answer."""
     calls = answer.calls or []
     if answer.raw is None:
         left = _read(fmt, answer.content, answer, "")
@@ -66,12 +66,12 @@ def compare(answer: Served, fmt: Format) -> Compared:
 def _read(fmt: Format, text: str, answer: Served, prefix: str | None) -> Message:
     try:
         return fmt.parse(text, tools=answer.tools, prefix=prefix, finish_reason=evidence_in(answer.reason))
-    except ToolgramError:  # of tools in a shape that is not known
+    except ToolgramError:  # the tools have an unknown shape
         return fmt.parse(text, prefix=prefix, finish_reason=evidence_in(answer.reason))
 
 
 def _paired(returned: list[Call], written: list[ToolCall]) -> list[Finding]:
-    """The differences between calls; those that are equal say nothing, unless one was cut off."""
+    """Return the differences between calls. Equal calls give no finding, unless the written one was cut off."""
     left, rest, findings = list(written), [], []
     for call in returned:
         same = next((each for each in left if _same(call, each)), None)
@@ -110,7 +110,7 @@ def _value(arguments: str) -> Any:
 
 
 def _left_in_content(fmt: Format, content: str, written: Message, thought: str | None) -> list[Finding]:
-    """What does not belong into content. A marker that the model mentions in its text does."""
+    """Return what does not belong in the content. A marker that the model mentions in its text does."""
     if not content:
         return []
     findings, mentioned = [], written.content or ""

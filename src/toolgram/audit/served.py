@@ -1,8 +1,8 @@
-"""What a client got, from a row of a log: OpenAI's chat and Responses, Anthropic, completions, and raw text.
+"""Read what a client got from a row of a log: OpenAI's chat and Responses, Anthropic, completions, and raw text.
 
-Strategy: logs wrap the same few shapes in envelopes of their own (a batch file has `response.body`, LiteLLM has
-`response` as JSON text). So envelopes are taken off, at most a few, and the shape is known by its fields. A log that
-also has the raw text of the model says more than any other: it is looked for beside the answer.
+Strategy: logs wrap the same few shapes in their own envelopes (a batch file has `response.body`, LiteLLM has `response`
+as JSON text). So envelopes are removed, up to a limit, and the shape is recognised by its fields. A log that also has
+the raw text of the model shows the most, so the raw text is looked for beside the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_LEVELS = 8
 
 
 class Call(NamedTuple):
-    """A call as it was returned: its arguments are JSON text, whatever API it came by."""
+    """A call as it was returned. Its arguments are JSON text for every API."""
 
     name: str
     arguments: str
@@ -27,7 +27,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class Served:
-    """One answer. `raw` is the model's text if the log has it; `calls` is None if the log does not say what calls
+    """One answer. `raw` is the model's text if the log has it. `calls` is None if the log does not show which calls
     were returned."""
 
     raw: str | None = None
@@ -43,12 +43,12 @@ class Served:
 
     @property
     def text(self) -> str:
-        """What there is to recognise a format by."""
+        """The text from which a format can be recognised."""
         return self.content if self.raw is None else self.raw
 
 
 def served(row: Any) -> Iterator[Served]:
-    """The answers in a row, one for each choice; none if it is of no known shape."""
+    """Yield the answers in a row, one for each choice. Yield nothing if the row has an unknown shape."""
     if not isinstance(row, Mapping):
         return
     levels = list(_levels(row))
@@ -67,7 +67,7 @@ def served(row: Any) -> Iterator[Served]:
 
 
 def _levels(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The row, and the answers and requests that are wrapped in it, the outermost first."""
+    """Yield the row, and the answers and requests that are wrapped in it, the outermost first."""
     levels = [row]
     for level in levels:
         yield level
@@ -81,7 +81,7 @@ def _found(levels: Iterable[Mapping[str, Any]], name: str) -> Any:
 
 
 def _unpacked(value: Any) -> Any:
-    """A value that some logs have as JSON text."""
+    """Decode a value that some logs have as JSON text."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             return json.loads(value)
@@ -104,7 +104,7 @@ def _call(said: Mapping[str, Any], arguments: str) -> Call:
 
 
 def _message(said: Mapping[str, Any], reason: Any) -> Served:
-    """A message of chat completions, or one of Ollama's."""
+    """Read a message of chat completions, or of Ollama."""
     calls = [_call(_dicts([each.get("function")])[0], "arguments") for each in _dicts(said.get("tool_calls"))
              if isinstance(each.get("function"), Mapping)]  # fmt: skip
     thought = _text(said.get("reasoning_content")) or _text(said.get("reasoning")) or _text(said.get("thinking"))
@@ -115,7 +115,7 @@ def _choices(row: Mapping[str, Any]) -> Iterator[Served]:
     for choice in _dicts(row.get("choices")):
         if isinstance(choice.get("message"), Mapping):
             made = _message(choice["message"], choice.get("finish_reason"))
-            verbose = row.get("__verbose")  # llama.cpp's: the text before it was parsed
+            verbose = row.get("__verbose")  # llama.cpp: the text before it was parsed
             made.raw = _text(verbose.get("content")) or None if isinstance(verbose, Mapping) else None
             yield made
         elif isinstance(choice.get("text"), str):
@@ -123,7 +123,7 @@ def _choices(row: Mapping[str, Any]) -> Iterator[Served]:
 
 
 def _blocks(items: Any, reason: Any) -> Served:
-    """The items of Responses, or the blocks of Anthropic's: text, thoughts and calls in one list."""
+    """Read the items of Responses, or the blocks of Anthropic: text, thoughts and calls in one list."""
     made = Served(calls=[], reason=_text(reason) or None)
     calls: list[Call] = []
     for item in _dicts(items):
@@ -141,7 +141,7 @@ def _blocks(items: Any, reason: Any) -> Served:
 
 
 def _shape(row: Mapping[str, Any]) -> Iterable[Served] | None:
-    """The answers of a row without envelope; None if it is of no known shape."""
+    """Return the answers of a row without an envelope, or None if the row has an unknown shape."""
     content, text, response, message = (row.get(name) for name in ("content", "text", "response", "message"))
     if isinstance(row.get("choices"), list):
         return _choices(row)

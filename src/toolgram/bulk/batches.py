@@ -1,8 +1,8 @@
-"""A batch of rows in, the same batch with messages out: for Ray Data, Hugging Face datasets, Spark, pandas and Arrow.
+"""Add messages to a batch of rows: for Ray Data, Hugging Face datasets, Spark, pandas and Arrow.
 
-Strategy: frameworks hand batches over as a dict of columns, a pandas frame or an Arrow table.  Each is taken as columns
-of plain Python values and given back in the same shape, with a column per field of the message.  A row that cannot be
-read has its reason in `error`; nothing that a row holds raises.
+Strategy: frameworks pass batches as a dict of columns, a pandas frame or an Arrow table. Each is read as columns of
+plain Python values and returned in the same shape, with a column per field of the message. A row that cannot be read
+has the reason in `error`. The contents of a row never raise.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ def parse_batch(
     format_column: str | None = None,
     finish_reason_column: str | None = None,
 ) -> Any:
-    """The batch with the messages of its outputs, in the same shape: a mapping of columns, a pandas frame, an Arrow
-    table or record batch.
+    """Return the batch with the messages of its outputs, in the same shape: a mapping of columns, a pandas frame, an
+    Arrow table or record batch.
 
     `field` is the column of the output text; a dotted path goes deeper. `format` is a shipped format by name, or a
     `Format`; `tools`, `prefix`, `finish_reason` and `strict` are those of `Format.parse`, and the `..._column`
     arguments name columns that have them per row. `keep` are the columns to pass on, by default all. Columns are added:
     `content`, `reasoning`, `tool_calls` (a list of id, name, arguments, status), `malformed`, `anomalies`,
-    `finish_reason` and `error`, which says why a row could not be read.
+    `finish_reason` and `error`, which is the reason why a row could not be read.
 
-    Raises ToolgramError for an unknown format, a column that is missing, a column to keep that has the name of an added
-    one, and a batch of another shape. Nothing that a row holds raises.
+    Raises ToolgramError for an unknown format, a missing column, a column to keep that has the name of an added one,
+    and a batch of another shape. The contents of a row never raise.
     """
     columns = Columns(tools_column, prefix_column, format_column, finish_reason_column)
     if format is None and format_column is None:
@@ -68,18 +68,18 @@ def parse_batch(
 
 
 def parse_batches(batches: Iterable[Any], **options: Any) -> Iterator[Any]:
-    """`parse_batch` over an iterator, as Spark's `mapInPandas` and `mapInArrow` call it."""
+    """Apply `parse_batch` to an iterator, as Spark's `mapInPandas` and `mapInArrow` call it."""
     for batch in batches:
         yield parse_batch(batch, **options)
 
 
 def arrow_schema() -> Any:
-    """The Arrow schema of the columns that `parse_batch` adds."""
+    """Return the Arrow schema of the columns that `parse_batch` adds."""
     return import_arrow("Arrow tables").schema(message_types())
 
 
 def _columns_of(batch: Any) -> Mapping[str, Any]:
-    """The columns of a batch by name."""
+    """Return the columns of a batch by name."""
     if isinstance(batch, Mapping):
         return batch
     names = getattr(batch, "column_names", None)  # Arrow
@@ -102,7 +102,7 @@ def _top(path: str, given: Mapping[str, Any]) -> str:
 
 
 def _plain(column: Any) -> list[Any]:
-    """The values of a column as plain Python ones."""
+    """Return the values of a column as plain Python values."""
     for method in ("to_pylist", "tolist"):
         if hasattr(column, method):
             return [_without_arrays(value) for value in getattr(column, method)()]
@@ -110,7 +110,7 @@ def _plain(column: Any) -> list[Any]:
 
 
 def _without_arrays(value: Any) -> Any:
-    """numpy's arrays and scalars as lists and plain values; a missing number of pandas as none."""
+    """Return numpy's arrays and scalars as lists and plain values, and a missing number of pandas as None."""
     if isinstance(value, str | int | None | list | dict):
         return value
     if isinstance(value, float):
@@ -119,7 +119,7 @@ def _without_arrays(value: Any) -> Any:
 
 
 def _shaped(batch: Any, kept: list[str], answers: list[Answer]) -> Any:
-    """The answers beside the columns that are kept, in the shape of the batch."""
+    """Return the answers beside the columns that are kept, in the shape of the batch."""
     if isinstance(batch, Mapping):
         added = message_lists(answers)
         if any(type(column).__module__ == "numpy" for column in batch.values()):

@@ -1,8 +1,8 @@
-"""Compressed files that may be damaged or cut off: all that can be decompressed, then the error.
+"""Read compressed files that may be damaged or cut off: all that can be decompressed, then the error.
 
-Strategy: a decompressor that meets damage returns nothing of the block that it was working on.  So a damaged file is
-read again from its beginning, and from the read in which the damage was met, a byte of the file at a time.  That costs
-nothing as long as files are whole.  The gzip module and Arrow decompress.
+Strategy: a decompressor that meets damage returns nothing of the current block. So a damaged file is read again from
+its beginning, and after the read in which the damage was met, one byte of the file at a time. This costs nothing as
+long as files are intact. The gzip module and Arrow decompress.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-_FILE_BYTES = 1 << 14  # are read of the file at once
-_BLOCK_BYTES = 1 << 16  # are decompressed at once
+_FILE_BYTES = 1 << 14  # read from the file at once
+_BLOCK_BYTES = 1 << 16  # decompressed at once
 
 DAMAGE = (OSError, EOFError, ValueError, zlib.error)
 
 
 class Decompressed:
-    """Blocks as a stream of bytes. It ends where they do or where they break, and `error` says which."""
+    """A stream of bytes from blocks. It ends where the blocks end or break; `error` is set if they broke."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
@@ -28,7 +28,7 @@ class Decompressed:
         self.error: Exception | None = None
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes, fewer at the end."""
+        """Return the next `size` bytes, fewer at the end."""
         pieces, found = [self._held], len(self._held)
         while found < size:
             try:
@@ -46,7 +46,7 @@ class Decompressed:
 
 
 def gzip_blocks(path: str) -> Iterator[bytes]:
-    """Yield what is in a gzip file of one or more members. Raises OSError, EOFError or zlib.error at damage."""
+    """Yield the contents of a gzip file of one or more members. Raises OSError, EOFError or zlib.error at damage."""
 
     def begin(source: IO[bytes]) -> gzip.GzipFile:
         return gzip.GzipFile(fileobj=source)
@@ -56,7 +56,7 @@ def gzip_blocks(path: str) -> Iterator[bytes]:
 
 
 def zstd_blocks(path: str, arrow: Any) -> Iterator[bytes]:
-    """Yield what is in a zstd file. Raises OSError at damage."""
+    """Yield the contents of a zstd file. Raises OSError at damage."""
 
     def begin(source: IO[bytes]) -> Any:
         return arrow.input_stream(source, compression="zstd")
@@ -85,7 +85,7 @@ def _blocks(path: str, begin: Callable[[Any], Any], read_little: Callable[[Any],
 
 
 class _Source(io.RawIOBase):
-    """A file that is read a little at a time, and byte by byte from an offset on.
+    """A file that is read a little at a time, and byte by byte after an offset.
 
     `last` is where the last read began.
     """

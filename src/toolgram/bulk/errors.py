@@ -1,4 +1,4 @@
-"""What goes wrong in bulk: a row, or a file, that cannot be read."""
+"""Errors of bulk parsing: a row or a file cannot be read."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from toolgram.late_imports import install_line
 
 
 class BadRow(Exception):
-    """This row holds no output text that can be read; the message says why."""
+    """The row has no output text that can be read; the message gives the reason."""
 
 
 class BadFile(ToolgramError):
-    """A file cannot be read or written; the message says which and why, on one line."""
+    """A file cannot be read or written; the message names it and gives the reason, on one line."""
 
 
 class BadTarget(BadFile):
-    """A file that a run would write must not be written, since something would be lost. Nothing has been opened yet."""
+    """A file that a run would write must not be written, because something would be lost. Nothing has been opened
+    yet."""
 
 
 class MissingPackage(ToolgramError):
-    """An optional package is needed for this; the message says how to install it."""
+    """An optional package is needed for this; the message shows how to install it."""
 
 
 def missing(package: str, needed_for: str) -> MissingPackage:

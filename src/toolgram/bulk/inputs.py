@@ -1,9 +1,9 @@
-"""Files of rows, read batch by batch: JSON lines, plain or compressed, and Parquet.
+"""Read files of rows batch by batch: JSON lines, plain or compressed, and Parquet.
 
-Strategy: a batch is bytes, so that it can travel to another process: whole lines, or Arrow's own stream of columns.
-It has about a mebibyte, whatever the rows are, and only the columns that are asked for.  A line of more than
-`LONGEST_ROW` is never held; it is a row that cannot be read.  If a compressed file is damaged, all lines before the
-damage are read; a last line of which the end is missing is no row.
+Strategy: a batch is bytes, so that it can travel to another process: whole lines, or Arrow's own stream of columns. It
+has about a mebibyte for rows of any size, and only the columns that are asked for. A line of more than `LONGEST_ROW` is
+never held; it is a row that cannot be read. If a compressed file is damaged, all lines before the damage are read; a
+last line without its end is not a row.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _IN_DIRECTORIES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst",
 
 
 class Batch(NamedTuple):
-    """Some rows of a file. `first` is the number of the first, `size` how many bytes of the file they are, `part` the
-    name of the part that keeps their answers, where there is one."""
+    """Some rows of a file. `first` is the number of the first row, `size` is how many bytes of the file they take, and
+    `part` is the name of the part that keeps their answers, if there is one."""
 
     file: str
     kind: str
@@ -39,17 +39,17 @@ class Batch(NamedTuple):
 
 
 def kind_of(path: str) -> str:
-    """What kind of file a name stands for; what is none of the others is plain JSON lines."""
+    """Return the kind of file that a name indicates; an unknown ending is plain JSON lines."""
     return ENDINGS.get(os.path.splitext(path)[1].lower(), PLAIN)
 
 
 def named(path: str) -> str:
-    """The name of a file in messages."""
+    """Return the name of a file in messages."""
     return "standard input" if path == "-" else path
 
 
 def expand(inputs: Sequence[str]) -> list[str]:
-    """The files that names, directories and patterns stand for, in order; those of a directory are sorted.
+    """Return the files that names, directories and patterns match, in order. Those of a directory are sorted.
 
     Raises BadFile for a directory or a pattern without any.
     """
@@ -72,10 +72,10 @@ def expand(inputs: Sequence[str]) -> list[str]:
 
 
 def read_batches(path: str, columns: Sequence[str], promptly: bool = False) -> Iterator[Batch]:
-    """The rows of a file. `columns` are the paths that will be looked up; without any, all are read. `promptly`: rows
-    of standard input come as soon as they are there.
+    """Yield the rows of a file. `columns` are the paths that will be looked up; if there are none, all are read. With
+    `promptly`, rows of standard input are yielded as soon as they arrive.
 
-    Raises BadFile if it cannot be read. If it is damaged, the rows before the damage come first.
+    Raises BadFile if the file cannot be read. If it is damaged, the rows before the damage come first.
     """
     last = None
     try:
@@ -110,7 +110,7 @@ def _batches(path: str, columns: Sequence[str], promptly: bool) -> Iterator[Batc
 
 
 def _is_cut(batch: Batch) -> bool:
-    """Whether the batch is a line of which the end is missing."""
+    """Return whether the batch is a line without its end."""
     if batch.kind != LINES or batch.data.endswith(b"\n"):
         return False
     try:
@@ -140,7 +140,7 @@ def _decompressed(path: str) -> Decompressed:
 
 
 def line_batches(read: Callable[[int], bytes], path: str) -> Iterator[Batch]:
-    """Batches of whole lines, of about a mebibyte."""
+    """Yield batches of whole lines, of about a mebibyte."""
     pieces: list[bytes] = []
     held, line, skipping = 0, 1, False
     while block := read(BATCH_BYTES):
@@ -169,7 +169,7 @@ def line_batches(read: Callable[[int], bytes], path: str) -> Iterator[Batch]:
 
 
 def import_arrow(needed_for: str) -> Any:
-    """The pyarrow package. Raises MissingPackage where it is not installed."""
+    """Return the pyarrow package. Raises MissingPackage if it is not installed."""
     try:
         import pyarrow
     except ImportError:
@@ -178,7 +178,8 @@ def import_arrow(needed_for: str) -> Any:
 
 
 def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
-    """A Parquet file, and the names of its columns in which paths begin. Raises BadFile where one has none."""
+    """Open a Parquet file. Return it and the names of its columns in which paths begin. Raises BadFile if a path has
+    none."""
     import_arrow(f"reading {path}")
     import pyarrow.parquet as parquet
 
@@ -198,7 +199,7 @@ def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
 
 
 def parquet_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
-    """Batches of rows of a Parquet file."""
+    """Yield batches of rows of a Parquet file."""
     file, wanted = open_parquet(path, columns)
     with closing(file):
         meta, first = file.metadata, 1
@@ -211,14 +212,14 @@ def parquet_batches(path: str, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _rows_per_batch(group: Any, wanted: Sequence[str]) -> int:
-    """How many rows are about a batch."""
+    """Return how many rows are about one batch."""
     chunks = [group.column(at) for at in range(group.num_columns)]
     size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".", 1)[0] in wanted)
     return int(min(MOST_BATCH_ROWS, max(1, BATCH_BYTES * group.num_rows // max(1, size))))
 
 
 def to_stream(found: Any) -> bytes:
-    """A record batch as bytes."""
+    """Return a record batch as bytes."""
     import pyarrow
 
     sink = pyarrow.BufferOutputStream()
@@ -229,7 +230,7 @@ def to_stream(found: Any) -> bytes:
 
 
 def from_stream(data: bytes) -> Any:
-    """The table of a batch."""
+    """Return the table of a batch."""
     import pyarrow
 
     return pyarrow.ipc.open_stream(data).read_all()

@@ -1,7 +1,7 @@
-"""JSON of rows, with orjson where it is installed.
+"""Read and write JSON of rows, with orjson if it is installed.
 
-Strategy: orjson reads and writes what it takes, and the json module everything else: lone surrogates, NaN, integers of
-any length, and the words of an error.  So both give the same answers, and one of them is faster.
+Strategy: orjson reads and writes what it accepts, and the json module does everything else: lone surrogates, NaN,
+integers of any length, and the text of an error. So both give the same answers, and one of them is faster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ except ImportError:
 else:
     _read_fast, _write_fast = orjson.loads, orjson.dumps
 
-# Control characters (C0 but tab and newline, DEL, C1), characters that are invisible or reorder what is seen
+# Control characters (C0 except tab and newline, DEL, C1), characters that are invisible or reorder the visible text
 # (soft hyphen, bidirectional marks, line separators, tags) and surrogates. The joiners that hold emoji together stay.
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -31,7 +31,7 @@ CONTROLS = re.compile(
 
 
 def read_row(line: bytes) -> Any:
-    """The value in one line. Raises BadRow with the reason where it holds none."""
+    """Return the value in one line. Raises BadRow with the reason if it has none."""
     if _read_fast is not None:
         try:
             return _read_fast(line)
@@ -41,7 +41,7 @@ def read_row(line: bytes) -> Any:
 
 
 def read_row_exactly(line: bytes) -> Any:
-    """The same, by the json module alone: integers of any length are kept."""
+    """Return the value in one line, read by the json module alone: integers of any length are kept."""
     try:
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -53,12 +53,12 @@ def read_row_exactly(line: bytes) -> Any:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether a value that `read_row` gave is surely what was written: long integers are floats to orjson."""
+    """Return whether a value from `read_row` is certainly the written value: orjson reads long integers as floats."""
     return _read_fast is None or value is None or isinstance(value, str | bool | int)
 
 
 def write_row(value: Any) -> bytes:
-    """One JSON document on its own line. A terminal obeys nothing in it: such characters are escaped."""
+    """Return one JSON document on its own line. Characters that could control a terminal are escaped."""
     if _write_fast is not None:
         try:
             line = _write_fast(value)
@@ -73,5 +73,5 @@ def write_row(value: Any) -> bytes:
 
 def escaped(document: str) -> bytes:
     """Return a JSON document on its own line, in which nothing controls a terminal."""
-    # Such a character can only stand inside a string, where its escape means the same.
+    # Such a character can only be inside a string, where its escape means the same.
     return CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], document).encode() + b"\n"

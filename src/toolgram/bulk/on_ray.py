@@ -1,7 +1,7 @@
-"""The same run on a Ray cluster: this process reads the files and writes the answers, workers anywhere parse.
+"""Run on a Ray cluster: this process reads the files and writes the answers, workers anywhere parse.
 
-Strategy: batches out, answers back in order, a few at a time, as with processes.  Ray brings what a cluster needs (it
-finds workers, moves data, and repeats the batches of a worker that dies), and nothing of that is repeated here.
+Strategy: hand batches out and take answers back in order, a few at a time, as with processes. Ray has what a cluster
+needs (it finds workers, moves data, and repeats the batches of a worker that dies), and none of that is repeated here.
 """
 
 from __future__ import annotations
@@ -58,5 +58,5 @@ def answer_batch(job: bytes, batch: Batch) -> BatchAnswer:
 
 @lru_cache(maxsize=1)
 def _reader(job: bytes) -> BatchReader:
-    """The reader of a job, made once per worker."""
+    """Return the reader of a job. It is made once per worker."""
     return BatchReader(pickle.loads(job))

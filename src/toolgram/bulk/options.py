@@ -1,4 +1,4 @@
-"""How every row is read: plain data that travels to other processes and names a run in its fingerprint."""
+"""Options for reading every row: plain data that is sent to other processes and identifies a run in its fingerprint."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from toolgram.spec.as_json import dump_spec
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a row that say how to read it, where it does not go by the options of the run.
+    """The columns of a row that tell how to read it, instead of the options of the run.
 
-    Each is a dotted path, or None. A row in which the value is missing or null is read as the run says.
+    Each is a dotted path, or None. If the value is missing or null, the row is read with the options of the run.
     """
 
     tools: str | None = None
@@ -25,7 +25,7 @@ class Columns:
     finish_reason: str | None = None
 
     def named(self) -> list[str]:
-        """Those that are given."""
+        """Return the columns that are given."""
         return [path for path in (self.tools, self.prefix, self.format, self.finish_reason) if path is not None]
 
 
@@ -33,7 +33,7 @@ class Columns:
 class RowOptions:
     """How to read the rows. `field` is the dotted path of the output text, `keep` are columns to pass on.
 
-    `format` may be None where each row names its own (`columns.format`).
+    `format` may be None if each row names its own (`columns.format`).
     """
 
     field: str
@@ -47,11 +47,11 @@ class RowOptions:
     validate: bool = False
 
     def paths(self) -> list[str]:
-        """Every path that is looked up in a row."""
+        """Return every path that is looked up in a row."""
         return [self.field, *self.keep, *self.columns.named()]
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the answers depend on, as JSON-able data."""
+        """Return what the answers depend on, as JSON-able data."""
         spec = None if self.format is None else json.dumps(dump_spec(self.format.spec), sort_keys=True)
         return {
             "toolgram": toolgram.__version__,

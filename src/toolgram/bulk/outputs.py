@@ -1,8 +1,8 @@
-"""Answers as files: JSON lines, plain or compressed, and Parquet.
+"""Write answers to files: JSON lines, plain or compressed, and Parquet.
 
-Strategy: each batch of answers becomes the bytes of a whole small file, where the work is done.  Such parts join
-without being read again: lines, members of gzip and frames of zstd one behind the other, row groups of Parquet under
-one schema.
+Strategy: each batch of answers becomes the bytes of a whole small file, in the process that parses it. Such parts are
+joined without being parsed again: lines, members of gzip and frames of zstd are concatenated, and row groups of Parquet
+get one schema.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolgram.bulk.json_rows import write_row
 from toolgram.bulk.rows import ITEMS, MESSAGE_COLUMNS, Answer, message_columns
 from toolgram.bulk.writing import new_file
 
-Row = tuple[str, int, Answer]  # file, line, and what became of it
+Row = tuple[str, int, Answer]  # file, line, and the answer to the row
 
 
 class BadRowAt(NamedTuple):
@@ -31,7 +31,8 @@ class BadRowAt(NamedTuple):
 
 
 class BatchAnswer(NamedTuple):
-    """The answers to a batch: the bytes of an output, the rows that could not be read, and what there was."""
+    """The answers to a batch: the bytes of an output, the rows that could not be read, the summary, and the batch's
+    size."""
 
     output: bytes
     bad: list[BadRowAt]
@@ -47,7 +48,7 @@ _NUMBERS = ("index", "start", "call")  # among the fields of items
 
 
 def answer_line(file: str | None, line: int, answer: Answer) -> bytes:
-    """One answer as a JSON line; `file` is left out where there is only one."""
+    """Return one answer as a JSON line; `file` is left out if there is only one."""
     said: dict[str, Any] = {"line": line} if file is None else {"file": file, "line": line}
     said.update(answer.kept)
     if answer.message is None:
@@ -60,7 +61,7 @@ def answer_line(file: str | None, line: int, answer: Answer) -> bytes:
 
 
 def encode(rows: Iterable[Row], kind: str, name_files: bool) -> bytes:
-    """Answers as the bytes of a file of this kind."""
+    """Return answers as the bytes of a file of this kind."""
     if kind == PARQUET:
         return _parquet(list(rows))
     lines = b"".join([answer_line(file if name_files else None, line, answer) for file, line, answer in rows])
@@ -73,7 +74,7 @@ def encode(rows: Iterable[Row], kind: str, name_files: bool) -> bytes:
 
 
 def taken_names(kind: str) -> tuple[str, ...]:
-    """The names that an output of this kind has besides the columns that are kept."""
+    """Return the names that an output of this kind has in addition to the columns that are kept."""
     return COLUMN_NAMES if kind == PARQUET else LINE_NAMES
 
 
@@ -81,7 +82,7 @@ def taken_names(kind: str) -> tuple[str, ...]:
 
 
 def message_types() -> dict[str, Any]:
-    """The Arrow types of the columns of a message, and of `error`."""
+    """Return the Arrow types of the columns of a message, and of `error`."""
     arrow = import_arrow("Arrow tables")
     fields = {name: arrow.int64() if name in _NUMBERS else arrow.string() for each in ITEMS.values() for name in each}
     items = {name: arrow.list_(arrow.struct({each: fields[each] for each in given})) for name, given in ITEMS.items()}
@@ -89,19 +90,19 @@ def message_types() -> dict[str, Any]:
 
 
 def message_lists(answers: Sequence[Answer]) -> dict[str, list[Any]]:
-    """The columns of messages, and `error`."""
+    """Return the columns of messages, and `error`."""
     found = [{**message_columns(each.message), "error": each.error or None} for each in answers]
     return {name: [columns[name] for columns in found] for name in (*MESSAGE_COLUMNS, "error")}
 
 
 def message_arrays(answers: Sequence[Answer]) -> dict[str, Any]:
-    """The same as Arrow arrays."""
+    """Return the columns of messages, and `error`, as Arrow arrays."""
     lists = message_lists(answers)
     return {name: to_array(lists[name], kind) for name, kind in message_types().items()}
 
 
 def to_array(values: list[Any], kind: Any) -> Any:
-    """An Arrow array. What UTF-8 cannot encode becomes U+FFFD, since Arrow has no other text."""
+    """Return an Arrow array. Text that UTF-8 cannot encode becomes U+FFFD, since Arrow has no other text."""
     arrow = import_arrow("Arrow tables")
     try:
         return arrow.array(values, kind)
@@ -139,7 +140,7 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 
 
 def _kept_array(values: list[Any]) -> Any:
-    """A column of the input: of its own type where all values have one, else their JSON."""
+    """Return a column of the input: with its own type if all values share one, else as JSON text."""
     arrow = import_arrow("writing Parquet")
     try:
         found = arrow.array(values)
@@ -156,7 +157,7 @@ def _as_text(value: Any) -> str:
 
 
 def join(parts: Sequence[str], kind: str, target: str) -> None:
-    """Write the parts, one behind the other, as one file at `target`, which appears there whole."""
+    """Concatenate the parts into one file at `target`, which appears there when it is complete."""
     with new_file(target) as out:
         if kind == PARQUET:
             _join_parquet(parts, out)
@@ -186,7 +187,7 @@ def _join_parquet(parts: Sequence[str], out: IO[bytes]) -> None:
 
 
 def _common_schema(schemas: Iterable[Any]) -> Any:
-    """One schema for all parts: what has several types becomes the wider one, or text if none is wider."""
+    """Return one schema for all parts. A column with several types gets the wider one, or text if none is wider."""
     arrow = import_arrow("writing Parquet")
     said, kept = message_types(), dict[str, Any]()
     for column in chain.from_iterable(schemas):

@@ -1,10 +1,10 @@
-"""Finished batches on disk, so that a run that was killed goes on where it was.
+"""Keep finished batches on disk, so that a run that was killed continues where it was.
 
-Strategy: beside the output `OUT` stands the directory `OUT.parts`.  It says in `run.json` what is read and how.  Each
-finished batch is a file of its own, renamed into place when it is whole, with a note of its bad rows and its summary
-that was there before it.  Several processes add parts to one output.  At the end the parts are joined, the result is
-renamed to `OUT`, and the directory goes.  A run that is resumed must be the same run: the same input files, unchanged,
-and the same options.
+Strategy: the directory `OUT.parts` is beside the output `OUT`. Its `run.json` describes what is read and how. Each
+finished batch is a separate file, renamed into place when it is complete. A note with its bad rows and its summary is
+written before it. Several processes add parts to one output. At the end the parts are joined, the result is renamed to
+`OUT`, and the directory is deleted. A resumed run must be the same run: the same input files, unchanged, and the same
+options.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RUN = "run.json"
 
 
 def parts_of(output: str) -> str:
-    """The directory of the finished batches of an output."""
+    """Return the directory of the finished batches of an output."""
     return f"{output}.parts"
 
 
@@ -39,7 +39,8 @@ class Parts:
 
     @classmethod
     def open(cls, output: str, kind: str, fingerprint: dict[str, Any], resume: bool) -> Parts:
-        """The parts of a run, those of an earlier one with `resume`. Raises BadFile where they cannot be used."""
+        """Return the parts of a run, or those of an earlier one with `resume`. Raises BadFile if they cannot be
+        used."""
         parts = cls(output, kind)
         said = json.loads(json.dumps(fingerprint))
         try:
@@ -74,7 +75,7 @@ class Parts:
             )
 
     def has(self, name: str) -> bool:
-        """Whether the part of this name is finished."""
+        """Return whether the part of this name is finished."""
         return os.path.exists(self._path(f"{name}.part"))
 
     def add(self, name: str, answer: BatchAnswer) -> None:
@@ -118,9 +119,9 @@ class Parts:
 
 
 class ErrorFile:
-    """The rows that could not be read, as JSON lines; nothing if no such file is asked for.
+    """Writes the rows that could not be read as JSON lines, if such a file is asked for.
 
-    It appears when the run is over. If the run ends early, the rows so far stay in `FILE.unfinished`.
+    The file appears when the run is over. If the run ends early, the rows so far stay in `FILE.unfinished`.
     """
 
     def __init__(self, path: str | None) -> None:

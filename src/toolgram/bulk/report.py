@@ -1,6 +1,6 @@
-"""A run as one HTML page: its summary, with bars.
+"""Write the summary of a run as one HTML page, with bars.
 
-Strategy: bars are elements of a table, so the page needs no network, no script and no library.  All text of models is
+Strategy: bars are elements of a table, so the page needs no network, no script and no library. All text of models is
 escaped.
 """
 
@@ -23,14 +23,14 @@ code { background: #f3f3f3; padding: 0 .2em; white-space: pre-wrap; overflow-wra
 
 
 def write_report(summary: Summary, path: str, title: str) -> None:
-    """Write the page. Raises BadFile where it cannot be written."""
+    """Write the page. Raises BadFile if it cannot be written."""
     page = report(summary, title).encode("utf-8", "backslashreplace")
     with new_file(path) as out:
         out.write(page)
 
 
 def report(summary: Summary, title: str) -> str:
-    """The page as text."""
+    """Return the page as text."""
     calls = summary.calls
     counts = [
         ("rows", summary.rows),
@@ -77,7 +77,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _bars(title: str, counts: Iterable[tuple[str, int]]) -> str:
-    """A heading and a bar for each count, beside the greatest."""
+    """Return a heading and a bar for each count, relative to the greatest."""
     found = list(counts)
     most = max((count for _, count in found), default=0)
     rows = "".join(
@@ -88,6 +88,6 @@ def _bars(title: str, counts: Iterable[tuple[str, int]]) -> str:
 
 
 def _lengths(counts: Counter[str]) -> list[tuple[str, int]]:
-    """Counts of lengths that double: of no characters, from 1, from 2, from 4, and so on."""
+    """Return counts of lengths in ranges that double: no characters, from 1, from 2, from 4, and so on."""
     most = max(map(int, counts), default=-1)
     return [(f"from {1 << bits - 1:,}" if bits else "none", counts[str(bits)]) for bits in range(most + 1)]

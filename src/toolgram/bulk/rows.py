@@ -1,7 +1,7 @@
-"""One row of a log: where its output text is, how it is to be read, and the message that it holds.
+"""Read one row of a log: find its output text and its options, and parse the message.
 
-Strategy: a row is looked up by dotted paths and answered with plain data.  A row that cannot be read is answered with
-the reason, so that answers stay aligned with the input.  What rows repeat is read once: the tools of a request, and
+Strategy: a row is looked up by dotted paths and answered with plain data. A row that cannot be read is answered with
+the reason, so that answers stay aligned with the input. What rows repeat is read once: the tools of a request, and
 formats by name.
 """
 
@@ -26,9 +26,9 @@ _ABSENT: Any = object()
 
 
 class Answer(NamedTuple):
-    """What became of one row: the columns to keep of it, and a message or the reason why there is none.
+    """The answer to one row: the columns to keep of it, and a message or the reason why there is none.
 
-    `validation` is there where it was asked for.
+    `validation` is set if it was asked for.
     """
 
     kept: dict[str, Any]
@@ -38,11 +38,11 @@ class Answer(NamedTuple):
 
 
 class RowReader:
-    """Reads rows by the options of a run. Made once per process."""
+    """Reads rows with the options of a run. Made once per process."""
 
     def __init__(self, options: RowOptions) -> None:
         self._options = options
-        self._tools: Any = read_tools(options.tools)  # read once; a parser takes them as they are
+        self._tools: Any = read_tools(options.tools)  # read once; a parser takes them unchanged
         self._field = _lookup(options.field)
         self._keep = [(path, _lookup(path)) for path in options.keep]
         columns = options.columns
@@ -52,7 +52,7 @@ class RowReader:
         self._own_reason = _lookup(columns.finish_reason) if columns.finish_reason is not None else None
 
     def answer_line(self, line: bytes) -> Answer:
-        """The answer to a row of JSON lines. Never raises on any line."""
+        """Return the answer to a row of JSON lines. Never raises on any line."""
         try:
             row = read_row(line)
         except BadRow as error:
@@ -64,7 +64,7 @@ class RowReader:
         return answer
 
     def answer(self, row: Any) -> Answer:
-        """The answer to a row that is a mapping. Never raises on any row."""
+        """Return the answer to a row that is a mapping. Never raises on any row."""
         kept: dict[str, Any] = {}
         try:
             if not isinstance(row, dict):
@@ -117,12 +117,13 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def _tools_in(text: str) -> Tools:
-    """The tools in JSON; most rows of a log offer the same ones."""
+    """Return the tools in JSON text. They are cached, because most rows of a log offer the same ones."""
     return read_tools(json.loads(text))
 
 
 def _lookup(path: str) -> Callable[[Any], Any]:
-    """What finds the value at a dotted path; digits index lists, and a key that has the dots in it is found as well."""
+    """Return a function that finds the value at a dotted path. Digits index lists; a key that contains the dots is
+    found too."""
     if "." not in path:
         return lambda row: row.get(path, _ABSENT)
     steps = path.split(".")
@@ -161,7 +162,7 @@ def _kind(value: Any) -> str:
 
 
 def checked_calls(message: Message, tools: Any) -> list[dict[str, Any]]:
-    """The calls of a message against the schemas of their tools, as plain data."""
+    """Return the calls of a message, checked against the schemas of their tools, as plain data."""
     return [
         {
             "id": call.id,
@@ -185,7 +186,8 @@ MESSAGE_COLUMNS = ("content", "reasoning", *ITEMS, "finish_reason")
 
 
 def message_columns(message: Message | None) -> dict[str, Any]:
-    """A message as columns of plain data, whose types do not depend on the row; of no message, empty ones."""
+    """Return a message as columns of plain data, whose types do not depend on the row; empty ones if there is no
+    message."""
     if message is None:
         return {name: [] if name in ITEMS else None for name in MESSAGE_COLUMNS}
     columns = message.to_dict()

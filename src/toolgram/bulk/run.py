@@ -1,8 +1,8 @@
 """A whole run, from the names of files to a summary: what the command line calls.
 
-Strategy: two ways of output.  To a file, finished batches lie in `OUT.parts` until all are there; to a stream, they are
-written as they come.  Three runners: this process, several, or a Ray cluster.  A file that cannot be read is said and
-the next one is read.
+Strategy: there are two kinds of output. For a file, finished batches are kept in `OUT.parts` until all are done; for a
+stream, they are written as they arrive. There are three runners: this process, several, or a Ray cluster. A file that
+cannot be read is reported and the next one is read.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ Progress = Callable[[int, int], None]  # rows and bytes of input that were answe
 
 @dataclass(frozen=True)
 class Run:
-    """What is read, how, and where the answers go. `output` None is a stream.
+    """What is read, how, and where the answers go. If `output` is None, they go to a stream.
 
-    `also_read` are files that were read already, such as that of the tools: the run must not overwrite them, either.
+    `also_read` are files that were already read, such as the one with the tools: the run must not overwrite them,
+    either.
     """
 
     inputs: Sequence[str]
@@ -59,14 +60,14 @@ class Run:
 
 @dataclass
 class Outcome:
-    """What became of a run: its summary, and what was wrong with files."""
+    """The result of a run: its summary, and the problems with files."""
 
     summary: Summary = field(default_factory=Summary)
     problems: list[str] = field(default_factory=list)
 
 
 def check_run(run: Run) -> None:
-    """Refuse a run whose options cannot be. Raises BadFile."""
+    """Refuse a run whose options do not go together. Raises BadFile."""
     if run.output is not None and run.output.lower().endswith(NO_OUTPUT):
         raise BadFile(f"{run.output}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
     if run.resume and run.output is None:
@@ -84,7 +85,7 @@ def check_run(run: Run) -> None:
 
 
 def total_size(files: Sequence[str]) -> int | None:
-    """In bytes; unknown as soon as one input is a pipe or cannot be measured."""
+    """Return the size of the files in bytes, or None if one of them is a pipe or cannot be measured."""
     if "-" in files:
         return None
     try:
@@ -94,7 +95,7 @@ def total_size(files: Sequence[str]) -> int | None:
 
 
 def input_files(run: Run, stream: IO[bytes] | None = None) -> list[str]:
-    """The files to read. `stream` is what the answers go to if there is no output file.
+    """Return the files to read. `stream` is where the answers go if there is no output file.
 
     Raises BadTarget if the run would overwrite one of them, or write two things to one file, and BadFile as `expand`.
     """
@@ -105,7 +106,7 @@ def input_files(run: Run, stream: IO[bytes] | None = None) -> list[str]:
 
 
 def run_to_stream(run: Run, stream: IO[bytes], progress: Progress) -> Outcome:
-    """Read everything and write the answers to a stream, in order. Raises BadFile where nothing can be done."""
+    """Read everything and write the answers to a stream, in order. Raises BadFile if nothing can be done."""
     return _to_stream(run, input_files(run, stream), stream, progress)
 
 
@@ -121,9 +122,10 @@ def _to_stream(run: Run, files: Sequence[str], stream: IO[bytes], progress: Prog
 
 
 def run_to_file(run: Run, progress: Progress) -> Outcome:
-    """The same into a file, which is there when it is whole. What is finished is not done again by a resumed run.
+    """Read everything and write the answers to a file, which appears when it is complete. A resumed run does not repeat
+    finished batches.
 
-    A pipe or a device gets the answers as they come.
+    A pipe or a device gets the answers as they arrive.
     """
     assert run.output is not None
     files = input_files(run)
@@ -148,7 +150,7 @@ def _count(outcome: Outcome, answer: BatchAnswer, progress: Progress) -> None:
 
 
 def _fingerprint(run: Run, files: Sequence[str]) -> dict[str, Any]:
-    """What the parts depend on: the options, and the files as they are."""
+    """Return what the parts depend on: the options, and the state of the files."""
     inputs = []
     for path in files:
         try:
@@ -160,7 +162,7 @@ def _fingerprint(run: Run, files: Sequence[str]) -> dict[str, Any]:
 
 
 def _answers(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome) -> Iterator[BatchAnswer]:
-    """The answers, but for those that are among the parts; each is one of them when it comes, where there are parts."""
+    """Yield the answers that are not among the parts yet. If there are parts, each answer is one when it is yielded."""
     job = Job(run.options, run.kind, len(files) > 1 or run.kind == PARQUET, parts)
     batches = _batches(run, files, parts, outcome)
     if run.ray:
@@ -172,7 +174,7 @@ def _batches(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outco
     for number, path in enumerate(files):
         try:
             for at, batch in enumerate(read_batches(path, run.options.paths(), promptly=parts is None)):
-                name = f"{number:06d}-{at:08d}"  # sorted, they are in order
+                name = f"{number:06d}-{at:08d}"  # the names sort in order
                 if parts is None or not parts.has(name):
                     yield batch._replace(file=named(path), part=name)
         except BadFile as error:

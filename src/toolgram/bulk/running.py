@@ -1,9 +1,9 @@
-"""A run: batches out, answers back in order, by this process or by several.
+"""Run batches: hand them out and take answers back in order, by this process or by several.
 
-Strategy: the main process reads the files, which is cheap; workers parse.  A worker writes the answers into their part
-itself, because to send them to the main process costs both more than the file does; where there are no parts, they are
-sent.  Only a few batches are under way at a time, so memory does not grow with the files.  Where a worker dies, the
-pool is made anew and the batches that it had are read again.
+Strategy: the main process reads the files, which is cheap; workers parse. A worker writes the answers into their part
+itself, because sending them to the main process costs both processes more than writing the file. If there are no parts,
+they are sent. Only a few batches are under way at a time, so memory does not grow with the files. If a worker dies, the
+pool is made again and its batches are read again.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from toolgram.limits import LONGEST_ROW
 A_co = TypeVar("A_co", covariant=True)
 
 AHEAD = 2  # batches per worker that wait or are under way
-_LOOK_FOR_PARENT = 1.0  # seconds between two looks whether the main process is still there
+_LOOK_FOR_PARENT = 1.0  # seconds between two checks whether the main process is still alive
 _MOST_DEATHS = 3  # of workers, without any batch finished between them
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker has to know: how to read rows, and the kind of file and the parts that the answers become."""
+    """What a worker needs: how to read rows, and the kind of file and the parts that the answers become."""
 
     options: RowOptions
     kind: str
@@ -46,7 +46,7 @@ class Job:
     parts: Parts | None = None
 
     def reader(self) -> BatchReader:
-        """What answers batches. Made once per process."""
+        """Return the object that answers batches. It is made once per process."""
         return BatchReader(self)
 
     def keep(self, batch: Batch, answer: BatchAnswer) -> BatchAnswer:
@@ -58,17 +58,17 @@ class Job:
 
 
 class Reader(Protocol[A_co]):
-    """What answers a batch."""
+    """Answers a batch."""
 
     def kept(self, batch: Batch) -> A_co:
-        """The answer to a batch."""
+        """Return the answer to a batch, and keep it."""
 
 
 class Work(Protocol[A_co]):
-    """What a worker is given: it can be pickled, and makes a reader."""
+    """The job of a worker. It can be pickled, and makes a reader."""
 
     def reader(self) -> Reader[A_co]:
-        """What answers batches. Made once per process."""
+        """Return the object that answers batches. It is made once per process."""
 
 
 class BatchReader:
@@ -79,11 +79,11 @@ class BatchReader:
         self._rows = RowReader(job.options)
 
     def kept(self, batch: Batch) -> BatchAnswer:
-        """The answers to a batch, which are kept."""
+        """Return the answers to a batch, and keep them."""
         return self._job.keep(batch, self.answer(batch))
 
     def answer(self, batch: Batch) -> BatchAnswer:
-        """The answers to a batch, in order."""
+        """Return the answers to a batch, in order."""
         summary, bad = Summary(), []
 
         def counted() -> Iterator[Row]:
@@ -110,7 +110,7 @@ class BatchReader:
 
 
 def answer_here(job: Job, batches: Iterable[Batch]) -> Iterator[BatchAnswer]:
-    """The answers to the batches, by this process."""
+    """Yield the answers to the batches, from this process."""
     reader = BatchReader(job)
     return map(reader.kept, batches)
 
@@ -126,7 +126,7 @@ def _begin_worker(job: Work[Any], parent: int) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this worker after its parent was killed, which nothing else would tell it."""
+    """End this worker after its parent was killed, which it cannot notice in another way."""
     while os.getppid() == parent:
         time.sleep(_LOOK_FOR_PARENT)
     os._exit(1)
@@ -138,7 +138,7 @@ def _answer(batch: Batch) -> Any:
 
 
 def answer_in_processes(job: Work[A_co], batches: Iterable[Batch], workers: int) -> Iterator[A_co]:
-    """The answers to the batches, in order, by `workers` processes. Raises BadFile where they die again and again."""
+    """Yield the answers to the batches, in order, from `workers` processes. Raises BadFile if they die repeatedly."""
     waiting: deque[tuple[Batch, Future[A_co]]] = deque()
     source, deaths = iter(batches), 0
     pool = _pool(job, workers)
@@ -178,6 +178,6 @@ def _submitted(pool: ProcessPoolExecutor, batch: Batch) -> Future[Any]:
 
 
 def _pool(job: Work[Any], workers: int) -> ProcessPoolExecutor:
-    # A new interpreter per worker: a fork would copy locks and threads of whatever the main process has loaded.
+    # A new interpreter per worker: a fork would copy locks and threads of everything that the main process has loaded.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, context, _begin_worker, (job, os.getpid()))

@@ -1,7 +1,7 @@
-"""What a run found: counts, lengths, and the commonest anomalies with an example of each.
+"""Summarize what a run found: counts, lengths, and the most frequent anomalies with an example of each.
 
-Strategy: a summary of fixed size that adds up, so that each batch has one and their sum is that of the run, in whatever
-process they were made.  It is JSON-able, since it lies beside the finished batches.
+Strategy: summaries have a fixed size and can be added, so each batch has one and their sum is that of the run, no
+matter which process made them. A summary is JSON-able, since it is kept beside the finished batches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Summary:
     rows: int = 0
     bad: int = 0
     with_calls: int = 0
-    repaired: int = 0  # rows in which something was
+    repaired: int = 0  # rows in which something was repaired
     characters: int = 0
     reasons: Counter[str] = field(default_factory=Counter)  # why rows could not be read, without the places
     calls: Counter[str] = field(default_factory=Counter)  # by status
@@ -39,7 +39,7 @@ class Summary:
     examples: dict[str, dict[str, Any]] = field(default_factory=dict)  # the first of each kind
     lengths: Counter[str] = field(default_factory=Counter)
     arguments: Counter[str] = field(default_factory=Counter)
-    per_row: Counter[str] = field(default_factory=Counter)  # how many rows have so many calls
+    per_row: Counter[str] = field(default_factory=Counter)  # rows by their number of calls
 
     def saw(self, message: Message | None, file: str, line: int, error: str = "") -> None:
         """Count one row."""
@@ -70,7 +70,7 @@ class Summary:
                     self.examples[odd.kind] = {"file": file, "line": line, "start": odd.start, "text": text}
 
     def add(self, other: Summary) -> None:
-        """Add the summary of rows that come behind these."""
+        """Add the summary of rows that come after these."""
         for name, value in vars(other).items():
             mine = getattr(self, name)
             if isinstance(value, Counter):
@@ -82,12 +82,12 @@ class Summary:
                 setattr(self, name, mine + value)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-able data."""
+        """Return the summary as JSON-able data."""
         return {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Summary:
-        """The inverse of `to_dict`."""
+        """Return the summary from the result of `to_dict`."""
         made = cls()
         for name, value in values.items():
             setattr(made, name, Counter(value) if isinstance(getattr(made, name), Counter) else value)
@@ -95,15 +95,15 @@ class Summary:
 
     @property
     def only_reason(self) -> str:
-        """Why no row could be read, if that is the same for all of them; else ""."""
+        """The reason why no row could be read, if it is the same for all of them; else ""."""
         return next(iter(self.reasons)) if self.bad == self.rows and len(self.reasons) == 1 else ""
 
     def reason_lines(self) -> list[str]:
-        """Why rows could not be read, the commonest reasons first, a line each."""
+        """Return why rows could not be read, the most frequent reasons first, one line each."""
         return [f"{count:,} x {reason}" for reason, count in self.reasons.most_common(MOST_SHOWN)]
 
     def lines(self) -> list[str]:
-        """The summary for people, a line each."""
+        """Return the lines of the summary, for people."""
         calls, total = self.calls, sum(self.calls.values())
         said = [
             f"{self.rows:,} rows, {self.bad:,} that could not be read; {self.with_calls:,} with calls, "

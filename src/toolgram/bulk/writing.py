@@ -1,9 +1,9 @@
-"""Files that a run writes: whole or not at all, and never over a file that it reads.
+"""Write files: completely or not at all, and never over a file that the run reads.
 
-Strategy: what is written goes to `FILE.unfinished` in the same directory, which is renamed to `FILE` when it is whole.
-So a run that ends early leaves an earlier file as it was.  If `FILE` is a link, the file that it names is replaced and
-the link stays.  Nothing can be renamed over a pipe, a device or an open descriptor (`/dev/stdout`): these are written
-directly.  Files are compared before any of them is opened, by what the system says of them, so that links count.
+Strategy: output goes to `FILE.unfinished` in the same directory, which is renamed to `FILE` when it is complete. So a
+run that ends early leaves an earlier file unchanged. If `FILE` is a link, the file that it names is replaced and the
+link stays. Nothing can be renamed over a pipe, a device or an open descriptor (`/dev/stdout`): these are written
+directly. Files are compared before any of them is opened, by what the system reports about them, so that links count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Key = tuple[int, int] | str | None
 
 
 class NewFile:
-    """A file that takes the place of `path` when it is whole. Raises OSError if it cannot be written."""
+    """A file that replaces `path` when it is complete. Raises OSError if it cannot be written."""
 
     def __init__(self, path: str) -> None:
         self._target = None if is_direct(path) else os.path.realpath(path)
@@ -40,14 +40,14 @@ class NewFile:
         return stream
 
     def finish(self) -> None:
-        """Rename it to where it belongs."""
+        """Rename the file to its target."""
         self.stream.close()
         if self._target is not None:
             os.replace(self._unfinished, self._target)
 
     def give_up(self, keep: bool) -> None:
-        """Leave the earlier file as it was. With `keep`, what was written stays in `FILE.unfinished`."""
-        with suppress(OSError):  # what is in its buffer may not fit on the disk
+        """Leave the earlier file unchanged. With `keep`, what was written stays in `FILE.unfinished`."""
+        with suppress(OSError):  # its buffer may not fit on the disk
             self.stream.close()
         if self._target is not None:
             with suppress(OSError):
@@ -57,7 +57,7 @@ class NewFile:
 
 @contextmanager
 def new_file(path: str) -> Iterator[IO[bytes]]:
-    """A file to write, which appears at `path` when the block ends well. Raises BadFile if it cannot be written."""
+    """Open a file to write, which appears at `path` when the block succeeds. Raises BadFile if it cannot be written."""
     try:
         made = NewFile(path)
         try:
@@ -71,12 +71,12 @@ def new_file(path: str) -> Iterator[IO[bytes]]:
 
 
 def cannot_write(path: str, error: OSError) -> BadFile:
-    """The error for a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     return BadFile(f"{path}: cannot be written: {error.strerror or error}")
 
 
 def is_direct(path: str) -> bool:
-    """Whether a file is written directly, because it is a pipe, a device or an open descriptor."""
+    """Return whether a file is written directly, because it is a pipe, a device or an open descriptor."""
     if _descriptor(path) is not None:
         return True
     try:
@@ -87,14 +87,14 @@ def is_direct(path: str) -> bool:
 
 
 def _descriptor(path: str) -> int | None:
-    """The number of the open descriptor that a path names."""
+    """Return the number of the open descriptor that a path names."""
     found = _DESCRIPTOR.fullmatch(os.path.abspath(path))
     return None if found is None else _STREAMS[found[1]] if found[1] else int(found[2])
 
 
 def _opened_directly(path: str) -> IO[bytes]:
     number = _descriptor(path)
-    # A copy has the place of the original in the file, so nothing that was written there is lost.
+    # A copy shares the file position of the original, so nothing that was written there is lost.
     return open(path, "wb") if number is None else os.fdopen(os.dup(number), "wb")
 
 
@@ -117,8 +117,8 @@ def check_targets(
 ) -> None:
     """Refuse targets that would overwrite an input, or each other.
 
-    `parts` is the directory of finished batches, which is deleted at the end, and `answers` the stream that answers go
-    to, if there is one. Raises BadTarget.
+    `parts` is the directory of finished batches, which is deleted at the end, and `answers` is the stream that answers
+    go to, if there is one. Raises BadTarget.
     """
     for target in targets:
         _check_alone(target)
@@ -193,7 +193,7 @@ def _why_same(target: Target, name: str) -> str:
 
 
 def _keys(target: Target) -> set[_Key]:
-    """The keys of the files that are opened to write a target."""
+    """Return the keys of the files that are opened to write a target."""
     paths = (target.path,) if is_direct(target.path) else (target.path, _unfinished(target.path))
     return {_key(path) for path in paths} - {None}
 
@@ -205,7 +205,7 @@ def _key_of_input(name: str) -> _Key:
 
 
 def _key(path: str) -> _Key:
-    """What is equal for paths to the same file; None for what cannot be overwritten, such as a pipe or a device."""
+    """Return a key that is equal for paths to the same file, or None if nothing can overwrite it, such as a pipe."""
     try:
         return _key_of(os.stat(path))
     except (OSError, ValueError):

@@ -1,7 +1,8 @@
-"""The commands and their options. The work is done in the modules beside this one.
+"""The commands and their options. The modules beside this one do the work.
 
 Strategy: help is plain text, because markup would remove the brackets that models write (`[TOOL_CALLS]`). A mistake in
-the command is one line on standard error and exit status 2. What an output contains is never a mistake in the command.
+the command is reported in one line on standard error, with exit status 2. The contents of an output are never a mistake
+in the command.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def toolgram_command(
     toolgram formats                                what can be read
     toolgram parse --format mistral_v11 output.txt  one output as JSON
     """
-    # A character that the locale lacks is escaped, so that it does not end the program.
+    # Escape a character that the locale lacks, so that it does not end the program.
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
@@ -230,7 +231,7 @@ def _say_that_input_is_awaited(inputs: list[str]) -> None:
 
 
 def _listed(given: Iterable[str]) -> tuple[str, ...]:
-    """The names that an option was given, each of which may be several with commas between them."""
+    """Return the names that an option was given. Each value may have several, separated by commas."""
     return tuple(name for each in given for name in each.split(","))
 
 

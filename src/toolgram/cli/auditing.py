@@ -1,4 +1,4 @@
-"""`toolgram audit`: what a server lost, from its logs, on a terminal, as JSON, or as a page."""
+"""`toolgram audit`: report what a server lost, from its logs, on a terminal, as JSON, or as a page."""
 
 from __future__ import annotations
 

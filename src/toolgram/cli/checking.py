@@ -1,4 +1,4 @@
-"""`toolgram check`: what was proved of each format, and what was not."""
+"""`toolgram check`: report what was proved of each format, and what was not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_checks(names: list[str], as_json: bool) -> int:
-    """Check each format, also after one that fails; the exit status is 1 if any did."""
+    """Check every format, even after one fails. Return exit status 1 if any did."""
     from toolgram.check import Finding, Report, check_format
 
     reports: list[Report] = []
@@ -48,7 +48,7 @@ def print_checks(names: list[str], as_json: bool) -> int:
 
 
 def _sources(names: list[str]) -> Iterator[tuple[str, Callable[[], toolgram.Format]]]:
-    """The formats to check: shipped ones by name, pairs of files, or all shipped ones where none is named."""
+    """Yield the formats to check: shipped ones by name, pairs of files, or all shipped ones if no name is given."""
     files = [name for name in names if name.endswith((".lark", ".yaml", ".yml"))]
     grammars = [name for name in files if name.endswith(".lark")]
     machines = [name for name in files if not name.endswith(".lark")]

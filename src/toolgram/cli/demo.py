@@ -1,8 +1,8 @@
-"""`toolgram demo`: an output of every shipped format, streamed through its parser, a screen each.
+"""`toolgram demo`: stream an output of every shipped format through its parser, one screen each.
 
-Strategy: each line is one delta, as a server would receive it: on the left the text of the model, on the right the
-events of the parser, with what was dropped in grey. An empty right side means that the text is held, because its
-meaning is not certain yet. A delta is as long as it must be for all of them to fit on a screen.
+Strategy: each line is one delta, as a server would receive it. The text of the model is on the left, the events of the
+parser are on the right, with dropped text in grey. An empty right side means that the text is held, because its meaning
+is not certain yet. The size of a delta is chosen so that all of them fit on a screen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolgram.cli.source import cut
 from toolgram.cli.terminal import quiet_endings, refuse, spelled_out
 from toolgram.events import Event
 
-MOST_LINES = 14  # of deltas: with the heading, and the message below them, a screen of 24 lines
+MOST_LINES = 14  # of deltas: with the heading and the message below them, a screen of 24 lines
 STYLES = {
     "content": "green",
     "reasoning": "italic magenta",
@@ -70,7 +70,7 @@ def demo(
 
 
 def screen(fmt: toolgram.Format) -> Iterator[Text]:
-    """The lines of one format: its example in deltas with their events, and what the message is in the end."""
+    """Yield the lines of one format: its example in deltas with their events, and the final message."""
     parser = fmt.parser()
     size = max(4, -(-len(fmt.example) // MOST_LINES))
     for delta in cut([fmt.example], size):
@@ -91,7 +91,7 @@ def _line(delta: str, events: list[Event], size: int) -> Text:
 
 
 def _said(event: Event) -> Text:
-    """The event in a few characters: its kind and its contents."""
+    """Return the event in a few characters: its kind and its contents."""
     match event.type:
         case "content" | "reasoning" | "malformed":
             said = f"{event.type} {json.dumps(event.text, ensure_ascii=False)}"

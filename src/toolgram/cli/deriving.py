@@ -1,4 +1,4 @@
-"""`toolgram derive`: a format from a chat template, written into a folder or printed, with or without the report.
+"""`toolgram derive`: derive a format from a chat template, and write or print it, with or without the report.
 
 The code that derives is imported when it is needed, so that no other command waits for `jinja2`.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport
     from toolgram.derive.result import DiffAnalysisResult
 
-# What is coloured in the two files; the name of a group is a key of COLOURS.
+# The coloured parts of the two files; the name of a group is a key of COLOURS.
 GRAMMAR_PARTS = re.compile(
     r"(?P<comment>^//.*|(?<=\s)//.*)"
     r'|(?P<text>"(?:[^"\\\n]|\\.)*"i?)'
@@ -64,7 +64,7 @@ class DeriveOptions:
     strict: bool = False
 
     def derive(self, source: Source) -> Derived:
-        """The format. Tokens of the command line replace those of the file. Raises ToolgramError."""
+        """Derive the format. Tokens from the command line replace those of the file. Raises ToolgramError."""
         fmt, report = self._format(source, isolate=False)
         from toolgram.derive import analyse
 
@@ -73,7 +73,7 @@ class DeriveOptions:
         return Derived(fmt, report, analysis)
 
     def report(self, source: Source) -> DeriveReport:
-        """What is found, by a process that cannot cost more than its limits. Raises ToolgramError."""
+        """Return the report, made by a process whose time and memory are limited. Raises ToolgramError."""
         return self._format(source, isolate=True)[1]
 
     def _tokens(self, source: Source) -> tuple[str, str]:
@@ -83,7 +83,7 @@ class DeriveOptions:
     def _format(self, source: Source, isolate: bool) -> tuple[toolgram.Format, DeriveReport]:
         bos_token, eos_token = self._tokens(source)
         try:
-            import toolgram.derive.deriving  # to see what is missing
+            import toolgram.derive.deriving  # to find out what is missing
 
             fmt = toolgram.derive_format(
                 source.template,
@@ -113,12 +113,12 @@ class Derived:
     analysis: DiffAnalysisResult
 
     def lines(self) -> Iterator[Text]:
-        """The whole report."""
+        """Return the lines of the whole report."""
         return report_lines(self.format.name, self.report, self.analysis)
 
 
 def derive_one(path: str, variant: str | None, options: DeriveOptions, folder: str | None, with_report: bool) -> int:
-    """Derive from one template; the exit status is 1 where that cannot be done, or its files cannot be written."""
+    """Derive from one template. Return exit status 1 if that fails, or if its files cannot be written."""
     try:
         source = read_template(path, variant)
         derived = options.derive(source)
@@ -142,7 +142,7 @@ def derive_one(path: str, variant: str | None, options: DeriveOptions, folder: s
 
 
 def read_kwargs(pairs: Sequence[str]) -> dict[str, Any]:
-    """The variables given as key=json."""
+    """Return the variables that were given as key=json."""
     kwargs: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -156,7 +156,7 @@ def read_kwargs(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def checked_name(name: str | None) -> str | None:
-    """A name for the format that is safe as the name of a file."""
+    """Return the name for the format. Refuse one that is not safe as the name of a file."""
     if name is not None and (not name or safe_name(name) != name):
         refuse(f"--name {name}: use letters, digits, dots, hyphens and underscores")
     return name
@@ -199,7 +199,7 @@ def _show(console: Console, fmt: toolgram.Format, below_report: bool) -> None:
 
 
 def _coloured(file: str, parts: re.Pattern[str]) -> Text:
-    """A file in colours. Each match has one colour, so that a keyword inside a string stays part of the string."""
+    """Return a file in colours. Each match has one colour, so a keyword inside a string stays part of the string."""
     text = Text(spelled_out(file))
     for part in parts.finditer(text.plain):
         text.stylize(COLOURS[part.lastgroup or ""], part.start(), part.end())

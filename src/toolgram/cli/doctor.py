@@ -1,6 +1,6 @@
-"""`toolgram doctor`: does a named format read what a chat template writes?
+"""`toolgram doctor`: report whether a named format reads what a chat template writes.
 
-Strategy: the file of outputs has a text per line as JSON, or rows that have one; a file of anything else is one output.
+Strategy: the file of outputs has on each line a text as JSON, or a row with one. Any other file is one output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIELDS = ("output", "text", "content", "completion")  # of a row, in the order i
 def print_diagnosis(
     path: str, variant: str | None, fmt: Format, options: DeriveOptions, outputs: str | None, as_json: bool
 ) -> int:
-    """Print what came of it. The exit status is 1 where the format does not read all, or there is no template."""
+    """Print the diagnosis. Return exit status 1 if the format does not read everything, or there is no template."""
     from toolgram.derive.doctor import diagnose
 
     try:
@@ -36,7 +36,7 @@ def print_diagnosis(
 
 
 def outputs_in(text: str) -> list[str]:
-    """The outputs in a file: a JSON text or a row on each line, or the whole file as one."""
+    """Return the outputs in a file: a JSON text or a row on each line, or the whole file as one output."""
     found: list[str] = []
     for line in filter(str.strip, text.splitlines()):
         try:

@@ -1,4 +1,4 @@
-"""`toolgram diagram`: the state diagram of a format, in a file or as Mermaid text on standard output."""
+"""`toolgram diagram`: draw the states of a format, to a file or as Mermaid text on standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDINGS: dict[str, Kind] = {".svg": "svg", ".mmd": "mermaid", ".dot": "dot"}
 
 
 def draw(fmt: Format, output: str | None, level: Level) -> int:
-    """Draw it. The exit status is 1 where a package is missing, or the file cannot be written."""
+    """Draw the format. Return exit status 1 if a package is missing, or the file cannot be written."""
     kind = "mermaid" if output is None else ENDINGS.get(Path(output).suffix.lower())
     if kind is None:
         refuse(f"{output}: the ending chooses the kind of diagram; it is one of {', '.join(ENDINGS)}")

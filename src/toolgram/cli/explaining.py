@@ -1,8 +1,7 @@
-"""`toolgram explain`: a summary of how an output was parsed, then the details.
+"""`toolgram explain`: print a summary of how an output was parsed, then the details.
 
-Strategy: the library explains, this module prints. A transition that leads back to its own state and is repeated is one
-line with a count. Control characters are escaped before anything is printed, because names, markers and quoted text
-come from a model.
+Strategy: the library explains, this module prints. A repeated transition to its own state is one line with a count.
+Control characters are escaped before anything is printed, because names, markers and quoted text come from a model.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ OUTCOME_STYLES = {"committed": "green", REJECTED: "red", "ended": "yellow"}
 def print_explanation(
     fmt: Format | None, tools: Any, prefix: str | None, finish_reason: str | None, path: str, as_json: bool
 ) -> int:
-    """Explain one output, by the format that it is recognised as if none is given.
+    """Explain one output. If no format is given, use the one that is recognised.
 
-    The exit status says whether there is anything in it to use.
+    The exit status shows whether the output has anything usable.
     """
     text = awaited(path)
     if fmt is None:
@@ -76,7 +75,7 @@ def _print(told: Explanation) -> None:
 
 
 def _path(path: list[Step]) -> Iterator[Text]:
-    """One line per transition; repetitions of one that leads back to its own state share a line."""
+    """Yield one line per transition. Repetitions of one that leads back to its own state share a line."""
     width = max((len(step.trigger) for step in path), default=0) + 5
     if path:
         yield Text.assemble(f"{'':>8}  {'':<{width}}  ", (path[0].source, "cyan"))
@@ -110,7 +109,7 @@ def _heading(console: Console, title: str) -> None:
 
 
 def _line(console: Console, line: Text) -> None:
-    """Print a line with its control characters escaped. Line breaks of the model were escaped before, by `repr`."""
+    """Print a line with its control characters escaped. `repr` has already escaped the model's line breaks."""
     safe = Text(spelled_out(line.plain), line.style)
     if len(safe.plain) == len(line.plain):
         safe.spans = line.spans

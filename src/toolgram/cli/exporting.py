@@ -1,4 +1,4 @@
-"""`toolgram export`: the grammar of a request on standard output, and notes on standard error."""
+"""`toolgram export`: write the grammar of a request on standard output, and notes on standard error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from toolgram.cli.terminal import (
 )
 from toolgram.late_imports import install_line
 
-RESPONSE_TEMPLATE = "response_template"  # no grammar: what a model says, for transformers to read
+RESPONSE_TEMPLATE = "response_template"  # not a grammar: it describes model output, for transformers to read
 
 Strict = Annotated[
     bool | None, typer.Option(show_default=False, help="Whether arguments follow schemas. Default: as tools say.")
@@ -129,14 +129,15 @@ def export(
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
-    """`auto`, `required` and `none` are themselves; anything else is the name of a function."""
+    """Return `auto`, `required` and `none` unchanged; anything else is the name of a function."""
     if wanted in ("auto", "required", "none"):
         return wanted
     return {"type": "function", "function": {"name": wanted}}
 
 
 def tokens_of(given: Sequence[str]) -> dict[str, int | None]:
-    """`TEXT=ID` is a token with its id; `TEXT` alone is a token that the engine knows by its text."""
+    """Return tokens and their ids. `TEXT=ID` gives the id; the engine finds a token given as `TEXT` alone by its
+    text."""
     tokens: dict[str, int | None] = {}
     for each in given:
         text, equals, number = each.rpartition("=")
@@ -156,7 +157,7 @@ def print_export(
     as_json: bool,
     output: Path | None,
 ) -> int:
-    """Print the grammar, or everything as one JSON document; or write the grammar into a file. `request` has the other
+    """Print the grammar, or everything as one JSON document; or write the grammar to a file. `request` has the other
     options of `Format.export`."""
     if target == RESPONSE_TEMPLATE:
         return _print_response_template(fmt, as_json)
@@ -179,7 +180,7 @@ def print_export(
 
 
 def _write(output: Path, text: str) -> None:
-    """Write a grammar as it is."""
+    """Write a grammar without changes."""
     try:
         output.write_text(text, encoding="utf-8", newline="")
     except OSError as error:

@@ -1,8 +1,8 @@
-"""`toolgram derive --report`: what was found in a chat template, with the renderings that show it.
+"""`toolgram derive --report`: print what was found in a chat template, with the renderings that show it.
 
-Strategy: the report is lines of styled text. A terminal shows the colours; a file gets the same lines without them.
-Where a finding rests on several renderings, their common beginning and end are dim and the difference is bright. All
-text comes from a template, so control characters are escaped, line breaks are shown, and long text is cut.
+Strategy: the report is lines of styled text. A terminal shows the colours; a file gets the same lines without them. If
+a finding is based on several renderings, their common beginning and end are dim and the difference is bright. All text
+comes from a template, so control characters are escaped, line breaks are shown, and long text is cut.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADING, SHOWN, FAINT = "bold underline", "cyan", "dim"
 
 
 def report_lines(name: str, report: DeriveReport, analysis: DiffAnalysisResult) -> Iterator[Text]:
-    """The whole report, line by line."""
+    """Yield the whole report, line by line."""
     yield from _verdict(name, report)
     yield from _section("modes", _modes(analysis))
     yield from _section("markers, exactly as rendered", _pairs(analysis.markers.items()))
@@ -41,7 +41,7 @@ def report_lines(name: str, report: DeriveReport, analysis: DiffAnalysisResult) 
 
 
 def warnings_of(report: DeriveReport) -> list[str]:
-    """The warnings, without those that repeat what a probe says of itself."""
+    """Return the warnings, without those that repeat the problem of a probe."""
     told = {f"{probe.case} ({probe.prompt}): {probe.problem}" for probe in report.failed}
     return [warning for warning in report.warnings if warning not in told]
 
@@ -57,7 +57,7 @@ def _verdict(name: str, report: DeriveReport) -> Iterator[Text]:
 
 
 def _section(title: str, lines: Iterable[Text]) -> Iterator[Text]:
-    """A heading and its lines; nothing where there are no lines."""
+    """Yield a heading and its lines, or nothing if there are no lines."""
     found = list(lines)
     if found:
         yield Text()
@@ -80,19 +80,19 @@ def _modes(analysis: DiffAnalysisResult) -> Iterator[Text]:
 
 
 def _prompts(analysis: DiffAnalysisResult) -> list[tuple[str, str]]:
-    """The generation prompts by the setting of the thinking switch; one, where there is no switch."""
+    """Return the generation prompts by the setting of the thinking switch; just one if there is no switch."""
     prompts = analysis.prompts
     return [(f"thinking {how}" if len(prompts) > 1 else "always", prompt.text) for how, prompt in prompts.items()]
 
 
 def _named(holder: Any) -> list[tuple[str, Any]]:
-    """The fields of a dataclass that are not empty."""
+    """Return the fields of a dataclass that are not empty."""
     pairs = [(each.name, getattr(holder, each.name)) for each in fields(holder)]
     return [(name, value) for name, value in pairs if value]
 
 
 def _pairs(pairs: Sequence[tuple[str, Any]]) -> Iterator[Text]:
-    """Names and values, the values as Python writes them: blanks and line breaks are seen."""
+    """Yield names and values. The values are in Python's notation, so that blanks and line breaks are visible."""
     yield from _aligned([(name, repr(dict(value) if hasattr(value, "keys") else value)) for name, value in pairs])
 
 
@@ -109,7 +109,7 @@ def _turns(analysis: DiffAnalysisResult) -> Iterator[Text]:
 
 
 def _shape(shape: Shape) -> Text:
-    """A turn: constant texts as they are, parts by their names."""
+    """Return a turn: its constant texts, and its parts by their names."""
     line = Text(_drawn(shape.texts[0]), SHOWN)
     for part, text in zip(shape.parts, shape.texts[1:], strict=True):
         line.append(f"({part.value})", "bold")
@@ -120,7 +120,7 @@ def _shape(shape: Shape) -> Text:
 
 
 def _findings(findings: Sequence[Finding]) -> Iterator[Text]:
-    """Every finding; renderings that were just shown are referred to."""
+    """Yield every finding. Renderings that were just shown are referred to."""
     shown: dict[tuple[str, ...], str] = {}
     for finding in findings:
         yield Text.assemble(f"  {finding.phase:<6} ", (_short(finding.found), "bold"))
@@ -135,7 +135,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[Text]:
 
 
 def _compared(renderings: Sequence[str]) -> list[Text]:
-    """Renderings with their difference highlighted."""
+    """Return renderings with their difference highlighted."""
     from toolgram.derive.comparing import common_prefix, common_suffix
 
     told = [text for text in renderings if text]
@@ -145,7 +145,7 @@ def _compared(renderings: Sequence[str]) -> list[Text]:
 
 
 def _rendering(text: str, before: int, after: int) -> Text:
-    """One rendering: the shared beginning and end dim and cut, what is between them bright."""
+    """Return one rendering: the shared beginning and end are dim and cut, the text between them is bright."""
     if not text:
         return Text("(nothing)", FAINT)
     end = len(text) - after
@@ -159,7 +159,7 @@ def _rendering(text: str, before: int, after: int) -> Text:
 
 
 def _refusals(failed: Sequence[FailedProbe]) -> Iterator[Text]:
-    """What the template refused to render; of messages refused for the same reason, the first one."""
+    """Yield what the template refused to render. Of messages refused for the same reason, yield the first one."""
     for count, probe in _first_of_each(failed):
         yield Text.assemble(
             f"  {probe.phase:<6} ", _short(probe.asked), (f"  and {count - 1} more" * (count > 1), FAINT)
@@ -175,7 +175,7 @@ def _first_of_each(failed: Sequence[FailedProbe]) -> list[tuple[int, FailedProbe
 
 
 def _probes(probes: Sequence[Probe]) -> Iterator[Text]:
-    """Each probe; for a probe that was read differently, the text as well."""
+    """Yield each probe, and also its text if it was read differently."""
     labels = [spelled_out(probe.case + f", thinking {probe.prompt}" * (probe.prompt != "unset")) for probe in probes]
     width = max(map(len, labels), default=0)
     for probe, label in zip(probes, labels, strict=True):

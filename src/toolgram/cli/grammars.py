@@ -1,4 +1,4 @@
-"""`toolgram grammar`: the grammar of a format as it is written, or with definitions of what it declares."""
+"""`toolgram grammar`: print the grammar of a format as written, or with definitions of what it declares."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`toolgram machine`: the composed machine of a format, as a machine file that loads again; or the file as it stands.
+"""`toolgram machine`: print the composed machine of a format, as a machine file that loads again; or its source file.
 
-Strategy: `machine_text` writes one entry a line, so a comment behind an entry says from which line of which fragment it
-came.  Entries of the machine file itself, and rows that follow from its states, have none.
+Strategy: `machine_text` writes one entry per line, so a comment after an entry can name the fragment and line that it
+came from. Entries of the machine file itself, and rows that follow from its states, have no comment.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def print_machine(
 
 
 def print_source(fmt: Format) -> int:
-    """Print the machine file. The exit status is 1 where it is gone."""
+    """Print the machine file. Return exit status 1 if it is gone."""
     try:
         print(spelled_out(fmt.machine_text), end="")
     except OSError as error:
@@ -56,14 +56,14 @@ def print_composed(fmt: Format) -> int:
     """Print the machine without imports and with all its rows."""
     comment = f"The composed machine of {fmt.name}. `toolgram machine --source` prints the file that was written."
     data = fmt.machine_dict
-    for section in ("states", "transitions"):  # in this order, behind what is short
+    for section in ("states", "transitions"):  # in this order, after the short entries
         data["machine"][section] = data["machine"].pop(section)
     print(spelled_out("\n".join(_commented(fmt, machine_text(data, comment)))))
     return USABLE
 
 
 def _commented(fmt: Format, text: str) -> Iterator[str]:
-    """The lines, each with the place from which its entry came."""
+    """Yield the lines, each with the place that its entry came from."""
     origins = {"states": iter(_states(fmt)), "transitions": iter(_transitions(fmt))}
     section = ""
     for line in text.splitlines():

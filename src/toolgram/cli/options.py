@@ -1,7 +1,7 @@
-"""Options that several commands share, and what their values mean.
+"""Options that several commands share, and functions that read their values.
 
 Strategy: typer reads each option from an annotation, so a shared option is a shared annotation. The functions turn the
-values into a format or into JSON; a value that cannot be used is a mistake in the command.
+values into a format or into JSON. A value that cannot be used is a mistake in the command.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolgram.cli.terminal import complain, refuse
 
 
 def completed_names(incomplete: str) -> list[str]:
-    """The shipped formats whose names begin so, for the completion of the shell."""
+    """Return the shipped formats whose names begin with `incomplete`, for the completion of the shell."""
     return [name for name in toolgram.format_names() if name.startswith(incomplete)]
 
 
@@ -95,7 +95,7 @@ Strict = Annotated[
 
 
 def load_chosen_format(name: str | None, grammar: str | None, machine: str | None) -> toolgram.Format | None:
-    """The format that the options name, or None where they name none. What cannot be loaded ends the command."""
+    """Return the format that the options name, or None if they name none. End the command if it cannot be loaded."""
     if name is not None and (grammar is not None or machine is not None):
         refuse("choose one: the name of a shipped format, or --grammar X.lark --machine X.yaml")
     if (grammar is None) != (machine is None):
@@ -114,7 +114,7 @@ def load_chosen_format(name: str | None, grammar: str | None, machine: str | Non
 
 
 def load_required_format(name: str | None, grammar: str | None, machine: str | None, missing: str) -> toolgram.Format:
-    """The same, for a command that needs a format. `missing` begins the message that says how to name one."""
+    """Return the format for a command that needs one. `missing` begins the message that explains how to name one."""
     fmt = load_chosen_format(name, grammar, machine)
     if fmt is None:
         refuse(f"{missing} (`toolgram formats` lists the names), or --grammar X.lark --machine X.yaml")
@@ -122,7 +122,7 @@ def load_required_format(name: str | None, grammar: str | None, machine: str | N
 
 
 def read_tools(path: str | None) -> list[dict[str, Any]] | None:
-    """The tools in a JSON file. What cannot be read ends the command."""
+    """Return the tools in a JSON file. End the command if they cannot be read."""
     if path is None:
         return None
     tools = _read_json(path)
@@ -134,7 +134,7 @@ def read_tools(path: str | None) -> list[dict[str, Any]] | None:
 
 
 def read_schema(path: str | None) -> dict[str, Any] | None:
-    """The JSON Schema in a file. What cannot be read ends the command."""
+    """Return the JSON Schema in a file. End the command if it cannot be read."""
     if path is None:
         return None
     schema = _read_json(path)

@@ -75,7 +75,7 @@ def write(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> i
 
 
 def compare(formats: Sequence[Format], folder: str, embedding: Sequence[str]) -> int:
-    """List every page that is out of date; the exit status is 1 if there is one. Nothing is written."""
+    """List every page that is out of date, and write nothing. Return exit status 1 if there is one."""
     from toolgram.pages.formats import stale_pages
     from toolgram.pages.tables import refreshed
 

@@ -1,4 +1,4 @@
-"""Each character of an output in the colour of its event, or with a label where there is no colour.
+"""Print each character of an output in the colour of its event, or with a label if there are no colours.
 
 Strategy: every event carries the characters that belong to it (conservation). So this module writes the `source` of
 each event in the style of its kind, as it arrives. Dropped blanks are shown as symbols, because a coloured blank is
@@ -15,7 +15,7 @@ from toolgram.cli.terminal import spelled_out
 from toolgram.events import Event
 from toolgram.explain import OWNER_OF, Explanation
 
-# kind of event: (style, what it means)
+# kind of event: (style, meaning)
 OWNERS = {
     "content": ("", "text for the user"),
     "reasoning": ("italic magenta", "the model's thinking"),
@@ -30,13 +30,13 @@ DRAWN_BLANKS = DRAWN_BREAKS | {ord(" "): "␠"}
 
 
 def painter() -> Labels:
-    """Colours if the terminal has them and NO_COLOR is not set; labels otherwise."""
+    """Return a painter with colours if the terminal has them and NO_COLOR is not set; with labels otherwise."""
     console = Console(highlight=False, markup=False, emoji=False)
     return Labels(console) if console.color_system is None or console.no_color else Colours(console)
 
 
 class Labels:
-    """One line per run of events of one kind: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
+    """Print one line per run of events of one kind: `[name] add`. For pipes, dumb terminals and NO_COLOR."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -70,7 +70,7 @@ class Labels:
         self._stretch.clear()
 
     def notes(self, message: Message) -> None:
-        """Print the anomalies of the whole output, long text cut, because it was just printed in full."""
+        """Print the anomalies of the whole output. Long text is cut, because it was just printed in full."""
         for odd in message.anomalies:
             self._line(Text(spelled_out(f"{odd.kind} {_short(odd.text)!r}: {odd.why}"), "red"))
 
@@ -80,7 +80,7 @@ class Labels:
 
 
 class Colours(Labels):
-    """Each character in the colour of its event, in its place."""
+    """Print each character in the colour of its event, in its place."""
 
     _at_line_start = True
 

@@ -1,6 +1,6 @@
-"""`toolgram parse`: the message of an output, its events as they happen, or its text in colour.
+"""`toolgram parse`: print the message of an output, its events as they happen, or its text in colour.
 
-Strategy: the three views share one loop.  It feeds text as it arrives, passes each event to the view, and keeps a
+Strategy: the three views share one loop. It feeds text as it arrives, passes each event to the view, and keeps a
 verdict: whether the output contains anything that a program can use.
 """
 
@@ -57,7 +57,7 @@ class Reading:
     validate: bool = False
 
     def run(self, texts: Iterable[str], see: Callable[[Event], None]) -> Message:
-        """Feed the texts as they come and show each event as it happens."""
+        """Feed the texts as they arrive and show each event as it happens."""
         parser = self.format.parser(tools=self.tools, prefix=self.prefix, strict=self.strict)
         for text in texts:
             for event in parser.feed(text):
@@ -67,7 +67,7 @@ class Reading:
         return parser.message
 
     def shown(self, message: Message) -> tuple[dict[str, Any], bool]:
-        """The message as data, and whether all of its calls fit their schemas, where that was asked for."""
+        """Return the message as data, and whether all its calls fit their schemas (true if this was not asked for)."""
         made = message.to_dict()
         if not self.validate:
             return made, True
@@ -76,7 +76,7 @@ class Reading:
 
 
 def print_messages(reading: Reading, files: list[str], chunk: int | None) -> int:
-    """One JSON document per file."""
+    """Print one JSON document per file."""
 
     def show(path: str, verdict: Verdict) -> None:
         made, valid = reading.shown(reading.run(pieces(path, chunk), verdict.watch))
@@ -87,7 +87,7 @@ def print_messages(reading: Reading, files: list[str], chunk: int | None) -> int
 
 
 def print_events(reading: Reading, files: list[str], chunk: int | None) -> int:
-    """One JSON line per event, written before the next piece of text is read."""
+    """Print one JSON line per event, before the next piece of text is read."""
 
     def show(path: str, verdict: Verdict) -> None:
         def see(event: Event) -> None:
@@ -100,7 +100,7 @@ def print_events(reading: Reading, files: list[str], chunk: int | None) -> int:
 
 
 def print_painted(reading: Reading, files: list[str], chunk: int | None) -> int:
-    """The text itself, each character marked with the kind of its event."""
+    """Print the text itself, each character marked with the kind of its event."""
     brush = painter()
     brush.legend()
 
@@ -121,7 +121,7 @@ def print_painted(reading: Reading, files: list[str], chunk: int | None) -> int:
 
 
 def _each(files: list[str], show: Callable[[str, Verdict], None]) -> int:
-    """Show every file. One with nothing usable gets a message on standard error, and the next one is read."""
+    """Show every file. If one has nothing usable, print a message on standard error and read the next one."""
     status = USABLE
     for path in files:
         verdict = Verdict()

@@ -1,7 +1,7 @@
-"""A link that opens an output in the playground: `toolgram try --link`.
+"""Make a link that opens an output in the playground: `toolgram try --link`.
 
 Strategy: the link's fragment is the state of the page, as `playground/state.mjs` reads it: JSON, compressed, in base64.
-A browser sends a fragment to nobody, so the output stays on the machine of whoever opens the link.
+A browser never sends the fragment, so the output stays on the machine of the person who opens the link.
 """
 
 from __future__ import annotations

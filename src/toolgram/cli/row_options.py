@@ -1,4 +1,4 @@
-"""Options of `toolgram parse` that are for rows alone."""
+"""Options of `toolgram parse` that are only for rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`toolgram parse --jsonl`: rows in, answers out, in the same order.
+"""`toolgram parse --jsonl`: answer rows, in the same order.
 
-Strategy: the work is in `toolgram.bulk`; here is what a terminal adds: a progress bar, the summary, one-line messages.
-Rows from a pipe are answered as soon as they are there, so the command works as a filter.  The answer to a row that
-cannot be read is its error, so that the output stays aligned with the input.
+Strategy: `toolgram.bulk` does the work; this module adds what a terminal needs: a progress bar, the summary, one-line
+messages. Rows from a pipe are answered as they arrive, so the command works as a filter. The answer to a row that
+cannot be read is its error, so the output stays aligned with the input.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
 
 
 def print_rows(run: Run) -> int:
-    """Answer every row of every file. The exit status is 1 where a file, or a row, could not be read."""
+    """Answer every row of every file. Return exit status 1 if a file or a row could not be read."""
     try:
         check_run(run)
     except BadFile as error:
@@ -66,7 +66,7 @@ def _outcome(run: Run) -> Outcome:
 
 
 class _Speed(ProgressColumn):
-    """Rows, and rows per second."""
+    """A column with the number of rows, and rows per second."""
 
     def render(self, task: Task) -> Text:
         rows = task.fields["rows"]
@@ -75,7 +75,7 @@ class _Speed(ProgressColumn):
 
 @contextmanager
 def _progress(run: Run) -> Iterator[Advance]:
-    """A progress bar on standard error, unless that is no terminal or rows are printed on the same one."""
+    """Show a progress bar on standard error, unless that is no terminal or rows are printed on the same one."""
     if not sys.stderr.isatty() or (run.output is None and sys.stdout.isatty()):
         yield lambda rows, size: None
         return

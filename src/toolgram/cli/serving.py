@@ -1,4 +1,4 @@
-"""`toolgram serve`: the gateway, from options.
+"""`toolgram serve`: run the gateway with options.
 
 Strategy: the options are translated here and checked where they are used. The gateway needs packages of an extra, so it
 is imported when the command runs.
@@ -168,7 +168,7 @@ def serve(
 
 @dataclass(frozen=True)
 class Behind:
-    """A server behind, as the options say it, or an entry of the file."""
+    """An upstream server, from the options or from an entry of the file."""
 
     upstream: str
     kind: str | None = None
@@ -182,7 +182,7 @@ class Behind:
     upstream_model: str | None = None
 
     def files(self) -> Any:
-        """The chat template, and what belongs to it; None if the server says it. Raises ToolgramError."""
+        """Return the chat template and its tokens, or None if the server reports them. Raises ToolgramError."""
         from toolgram.derive.sources import gguf_source, pretrained_source
         from toolgram.gateway.loading import TemplateFiles, files_of
 
@@ -198,7 +198,7 @@ class Behind:
 
 
 def configured(path: str) -> list[Behind]:
-    """The servers in a YAML file. Raises ToolgramError."""
+    """Return the servers in a YAML file. Raises ToolgramError."""
     try:
         said = yaml.safe_load(_text_of(path, "--config "))
     except (yaml.YAMLError, RecursionError) as error:

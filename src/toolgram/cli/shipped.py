@@ -1,4 +1,4 @@
-"""`toolgram formats`: a table on a terminal, tab-separated lines in a pipe, or JSON."""
+"""`toolgram formats`: print a table on a terminal, tab-separated lines in a pipe, or JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def print_formats(as_json: bool) -> None:
 
 
 def print_found(model: str | None, template: str | None) -> int:
-    """The format of a model or of a server's parser, or the one that a template hints at, with the reason."""
+    """Print the format of a model or of a server's parser, or the one that a template hints at, with the reason."""
     if model is not None:
         try:
             choice = chosen(model, toolgram.format_names())
@@ -74,7 +74,7 @@ def _print_table(shipped: list[toolgram.Format], entries: dict[str, Entry]) -> N
 
 
 def _covered(server: str, kind: str) -> str:
-    """How many of a server's parsers are names of formats that ship: `57 of 58`."""
+    """Return how many of a server's parsers are names of formats that ship: `57 of 58`."""
     shipped = toolgram.format_names()
     registered = [(name, entry.parsers[server, kind]) for name, entry in known_names().entries.items()]
     covered = sum(len(each) for name, each in registered if name in shipped)

@@ -1,8 +1,8 @@
-"""From bytes to text, as they arrive.
+"""Decode bytes to text, as they arrive.
 
-Strategy: `read1` returns the bytes that are there and does not wait for a full buffer, so the output of a model in a
-pipe is parsed token by token. An incremental decoder holds back half a character. Bytes that are not UTF-8 become
-U+FFFD, because no output of a model may stop the command.
+Strategy: `read1` returns the available bytes and does not wait for a full buffer, so the output of a model in a pipe is
+parsed token by token. An incremental decoder holds back half a character. Bytes that are not UTF-8 become U+FFFD,
+because no output of a model may stop the command.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ READ_SIZE = 1 << 16
 
 
 class Unreadable(Exception):
-    """A file cannot be read; the message says which and why, on one line."""
+    """A file cannot be read; the message names it and gives the reason, on one line."""
 
 
 def pieces(path: str, chunk: int | None = None) -> Iterator[str]:
-    """The text of a file: as it is read, or in pieces of exactly `chunk` characters (the last may be shorter)."""
+    """Return the text of a file: as it is read, or in pieces of exactly `chunk` characters (the last may be
+    shorter)."""
     return _decoded(path) if chunk is None else cut(_decoded(path), chunk)
 
 
 def cut(texts: Iterable[str], size: int) -> Iterator[str]:
-    """The same text in pieces of `size` characters."""
+    """Yield the same text in pieces of `size` characters."""
     rest = ""
     for text in texts:
         rest += text
@@ -42,12 +43,12 @@ def cut(texts: Iterable[str], size: int) -> Iterator[str]:
 
 
 def called(path: str) -> str:
-    """The name of a file in messages."""
+    """Return the name of a file in messages."""
     return "standard input" if path == "-" else path
 
 
 def _decoded(path: str) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")  # an editor's mark at the start is no text
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")  # skips an editor's byte order mark
     for data in _reads(path):
         if text := decoder.decode(data):
             yield text
@@ -56,7 +57,7 @@ def _decoded(path: str) -> Iterator[str]:
 
 
 def _reads(path: str) -> Iterator[bytes]:
-    """The bytes of a file as they come. `-` is standard input."""
+    """Yield the bytes of a file as they arrive. `-` is standard input."""
     try:
         with _standard_input() if path == "-" else _opened(path) as stream:
             while data := stream.read1(READ_SIZE):

@@ -1,7 +1,7 @@
-"""`toolgram derive --table`: one row for each template in a folder, with what was found in it.
+"""`toolgram derive --table`: print one row for each template in a folder, with what was found in it.
 
 Strategy: rows are made one by one. A pipe gets each row at once, a terminal gets the table at the end. A template that
-gives no format has a row with the reason, and the command goes on.
+gives no format has a row with the reason, and the command continues.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WIDTH_OF_MARKERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the table. Where derivation failed, only `template` and `error` are filled in."""
+    """A row of the table. If derivation failed, only `template` and `error` are filled in."""
 
     template: str
     reasoning: str = ""
@@ -52,7 +52,7 @@ class Entry:
     error: str = ""
 
     def cells(self) -> list[str]:
-        """The text of each column."""
+        """Return the text of each column."""
         if self.error:
             return [self.template, f"cannot be derived from: {self.error}", *[""] * (len(COLUMNS) - 2)]
         return [
@@ -70,7 +70,8 @@ class Entry:
 
 
 def print_template_table(folder: str, options: DeriveOptions) -> int:
-    """One row per template below the folder; the exit status is 1 if one of them gives no format, or none is there."""
+    """Print one row per template below the folder. Return exit status 1 if one gives no format, or there is no
+    template."""
     paths = sorted(Path(folder).rglob("*.jinja")) if Path(folder).is_dir() else []
     if not paths:
         complain(f"{folder}: no *.jinja in it" if Path(folder).is_dir() else f"{folder}: not a folder")
@@ -84,7 +85,7 @@ def print_template_table(folder: str, options: DeriveOptions) -> int:
 
 def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterator[Entry]:
     with suppress(toolgram.ToolgramError):
-        options.report(Source(PLAINEST))  # warm-up: the first derivation also measures the imports
+        options.report(Source(PLAINEST))  # warm-up: otherwise the first derivation would also measure the imports
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:
@@ -94,7 +95,7 @@ def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterato
 
 
 def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
-    """The row of one template."""
+    """Return the row of one template."""
     source = read_template(str(path))
     began = time.perf_counter()
     report = options.report(source)
@@ -116,7 +117,7 @@ def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
 
 
 def short_markers(markers: MarkerRegistry) -> str:
-    """The markers that open and close things, on one line."""
+    """Return the markers that open and close things, on one line."""
     bare = markers.stripped()
     pairs = (
         (bare.reasoning_start, bare.reasoning_end),
@@ -131,7 +132,7 @@ def short_markers(markers: MarkerRegistry) -> str:
 
 
 def _print_lines(entries: Iterator[Entry]) -> int:
-    """For a pipe: separated by tabs, the names of the columns first."""
+    """Print tab-separated lines for a pipe, the names of the columns first."""
     failed = 0
     print(*COLUMNS, sep="\t")
     for each in entries:

@@ -1,9 +1,9 @@
-"""Reading a chat template from wherever it is kept, with the special tokens beside it.
+"""Read a chat template from any place that keeps one, with its special tokens.
 
-Strategy: a template comes as Jinja text or inside the JSON file of a tokenizer, which has the tokens as well; or in the
-folder of a model, in a GGUF file, or in the cache of downloads, by the model's id; of those it is said what was taken.
-A `.json` file must be JSON. Standard input is JSON if it can be read as JSON, because no Jinja text can. Text that
-cannot be encoded in UTF-8 is refused first.
+Strategy: a template comes as Jinja text, or inside the JSON file of a tokenizer, which also has the tokens. It can also
+be in the folder of a model, in a GGUF file, or in the cache of downloads, by the model's id; for these, the command
+reports what it used. A `.json` file must be JSON. Standard input is JSON if it can be read as JSON, because no Jinja
+text can. Text that cannot be encoded in UTF-8 is refused first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from toolgram.cli.source import called, pieces
 from toolgram.limits import MAX_CONFIGURATION
 
-# Files that have the same name for every model: the format is named after the model that they or their folder name.
+# Files that have the same name for every model. The format is named after the model that they or their folder name.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
 TEXTS = (".jinja", ".jinja2", ".j2", ".json", ".txt")  # suffixes that no id of a model has
 PREFERRED_VARIANTS = ("tool_use", "default")
 
 
 class NoTemplate(Exception):
-    """This file has no chat template, or several and no choice among them; the message says which."""
+    """The file has no chat template, or it has several and none was chosen; the message tells which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,17 @@ class Source:
     name: str | None = None
     bos_token: str = ""
     eos_token: str = ""
-    variant: str = ""  # which of several templates in one file this is
+    variant: str = ""  # the name of this template, if a file has several
     special: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
-    told: str = ""  # what was taken, where the path does not say it
+    told: str = ""  # what was used, if the path does not show it
 
 
 def read_template(path: str, variant: str | None = None) -> Source:
-    """The template in a file, a folder, or the cache of downloads. Raises Unreadable, NoTemplate or ToolgramError."""
+    """Return the template in a file, a folder, or the cache of downloads.
+
+    Raises Unreadable, NoTemplate or ToolgramError.
+    """
     place = Path(path)
     is_model = place.is_dir() or (place.suffix not in TEXTS and not place.exists())
     if path != "-" and (is_model or place.suffix == ".gguf"):
@@ -66,7 +69,7 @@ def read_template(path: str, variant: str | None = None) -> Source:
 
 
 def _of_model(path: str, variant: str | None) -> Source:
-    """The template of a model: in a GGUF file, a folder, or the cache of downloads."""
+    """Return the template of a model: in a GGUF file, a folder, or the cache of downloads."""
     try:
         from toolgram.derive.sources import download_cache, downloaded, gguf_source, pretrained_source
     except ModuleNotFoundError as error:
@@ -85,9 +88,9 @@ def _of_model(path: str, variant: str | None) -> Source:
 
 
 def name_for(path: str, tokenizer: Mapping[str, Any]) -> str | None:
-    """A name for the format that is safe as the name of a file: that of the file, or where all models have a file of
-    this name, that of the model, as the tokenizer, the configuration beside it, or a download folder says it; else that
-    of the folder."""
+    """Return a name for the format that is safe as the name of a file: the name of the file. If every model has a file
+    of this name, return the name of the model, from the tokenizer, the configuration beside it, or a download folder;
+    if there is none, the name of the folder."""
     if path == "-":
         return safe_name(_last_part(tokenizer.get("name_or_path"))) or None
     place = Path(path)
@@ -100,7 +103,7 @@ def name_for(path: str, tokenizer: Mapping[str, Any]) -> str | None:
 
 
 def _configuration(folder: Path) -> dict[str, Any]:
-    """The model's configuration beside the tokenizer; empty where there is none that can be read."""
+    """Return the model's configuration beside the tokenizer, or an empty one if there is none that can be read."""
     place = folder / "config.json"
     try:
         with place.open(encoding="utf-8") as file:
@@ -111,25 +114,25 @@ def _configuration(folder: Path) -> dict[str, Any]:
 
 
 def _downloaded(folder: Path) -> Iterator[str]:
-    """The model in the path of a download cache, `models--Qwen--Qwen3-8B/snapshots/...`."""
+    """Yield the model in the path of a download cache, `models--Qwen--Qwen3-8B/snapshots/...`."""
     for part in reversed(folder.parts):
         if part.startswith("models--"):
             yield part.replace("--", "/")
 
 
 def _last_part(name: Any) -> str:
-    """`Qwen3-8B` of `Qwen/Qwen3-8B`, and of a path to it; a name of a folder of snapshots says nothing."""
+    """Return `Qwen3-8B` of `Qwen/Qwen3-8B`, and of a path to it; nothing if it is the name of a folder of snapshots."""
     last = re.split(r"[/\\\\]", name.rstrip("/\\"))[-1] if isinstance(name, str) else ""
     return "" if last in ("", ".", "..") or re.fullmatch(r"[0-9a-f]{40}", last) else last
 
 
 def safe_name(name: str) -> str:
-    """The same in letters, digits, dots, hyphens and underscores, not beginning with a dot or a hyphen."""
+    """Return the name in letters, digits, dots, hyphens and underscores, without a dot or a hyphen at the start."""
     return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("_").lstrip(".-")
 
 
 def _tokenizer(text: str, place: str) -> dict[str, Any] | None:
-    """The JSON object that the file is; None where it is Jinja text from standard input."""
+    """Return the JSON object in the file, or None if it is Jinja text from standard input."""
     may_be_jinja = place == "standard input" and not re.match(r"\s*\{(?![{%#])", text)
     if may_be_jinja:
         return None
@@ -145,7 +148,7 @@ def _tokenizer(text: str, place: str) -> dict[str, Any] | None:
 
 
 def _chosen(templates: Any, variant: str | None, place: str) -> tuple[str, str]:
-    """The template and the name of its variant: what was asked for, else the one for tools, else the default."""
+    """Return the template and the name of its variant: the requested one, else the one for tools, else the default."""
     if isinstance(templates, str) and variant is None:
         return templates, ""
     if templates is None:
@@ -165,7 +168,7 @@ def _chosen(templates: Any, variant: str | None, place: str) -> tuple[str, str]:
 
 
 def _variants(templates: Any) -> dict[str, str]:
-    """The named templates, as a list of {name, template} or as an object; none, where it is neither."""
+    """Return the named templates, from a list of {name, template} or from an object; nothing if it is neither."""
     if isinstance(templates, str):
         return {"default": templates}
     if isinstance(templates, dict):
@@ -178,7 +181,7 @@ def _variants(templates: Any) -> dict[str, str]:
 
 
 def _token(token: Any) -> str:
-    """A special token: text, or an object with its text as `content`."""
+    """Return the text of a special token, which is text, or an object with its text as `content`."""
     text = token.get("content") if isinstance(token, dict) else token
     return text if isinstance(text, str) else ""
 

@@ -1,4 +1,4 @@
-"""All output of the command line: JSON, one-line messages, and text with its control characters escaped.
+"""Write all output of the command line: JSON, one-line messages, and text with its control characters escaped.
 
 Strategy: everything printed here may come from a model. JSON is written as UTF-8 bytes in every locale. Characters that
 control a terminal, or that UTF-8 cannot encode, are escaped, in JSON and in text. No other module writes model text.
@@ -23,12 +23,12 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 def spelled_out(text: str) -> str:
-    r"""Text that is safe to show: ESC becomes the four characters `\x1b`, and so on. Tabs and newlines stay."""
+    r"""Return text that is safe to show: ESC becomes the four characters `\x1b`, and so on. Tabs and newlines stay."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def on_one_line(text: str) -> str:
-    """The same on one line, for messages."""
+    """Return text that is safe to show, on one line, for messages."""
     return spelled_out("; ".join(line.strip() for line in text.splitlines()))
 
 
@@ -39,17 +39,17 @@ def write_json(value: Any, indent: int | None = None) -> None:
 
 
 def indent_for_terminal() -> int | None:
-    """An indent of two on a terminal; none in a pipe, so that each document is one line."""
+    """Return an indent of two on a terminal, and none in a pipe, so that each document is one line there."""
     return 2 if sys.stdout.isatty() else None
 
 
 def complain(problem: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     print(f"toolgram: {on_one_line(problem)}", file=sys.stderr, flush=True)
 
 
 def refuse(problem: str) -> NoReturn:
-    """A mistake in the command: one line on standard error, exit status 2."""
+    """Report a mistake in the command: one line on standard error, exit status 2."""
     complain(problem)
     raise typer.Exit(USAGE)
 
@@ -61,7 +61,7 @@ def quiet_endings() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes standard output once more on its way out.
+        # The interpreter flushes standard output once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from None
     except OSError as error:

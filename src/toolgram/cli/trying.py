@@ -1,6 +1,6 @@
-"""`toolgram try`: paste an output, get the format that reads it, the message, and the explanation.
+"""`toolgram try`: show the format that reads a pasted output, the message, and the explanation.
 
-Strategy: the recogniser ranks the shipped formats; the first is shown, and those that read the text alike are named
+Strategy: the recogniser ranks the shipped formats. The first is shown, and formats that read the text alike are named
 beside it.
 """
 
@@ -67,7 +67,7 @@ def try_output(
 
 
 def awaited(file: str) -> str:
-    """The text of an output, which a person may have to paste. What cannot be read ends the command."""
+    """Return the text of an output, which a person may have to paste. End the command if it cannot be read."""
     if file == "-" and sys.stdin is not None and sys.stdin.isatty():
         complain("paste the output of a model; end it with Ctrl-D")
     try:
@@ -78,7 +78,7 @@ def awaited(file: str) -> str:
 
 
 def recognised(text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Candidate | None:
-    """The format that reads the most of an output; None, with a complaint, if none finds anything in it."""
+    """Return the format that reads the most of an output; None, with a complaint, if none finds anything in it."""
     best = recognise([text], tools, prefix, finish_reason)[0]
     if is_found(best):
         return best
@@ -88,7 +88,7 @@ def recognised(text: str, tools: Any, prefix: str | None, finish_reason: str | N
 
 
 def tied(found: Candidate) -> str:
-    """Why a format comes first, and which ones read the text alike."""
+    """Return why a format comes first, and which formats read the text alike."""
     more = f" and {len(found.alike) - MOST_SHOWN} more" if len(found.alike) > MOST_SHOWN else ""
     alike = f"; read alike by {', '.join(found.alike[:MOST_SHOWN])}{more}" if found.alike else ""
     return found.why + alike

@@ -1,4 +1,4 @@
-"""`toolgram vllm`: the command line of a vLLM server that uses toolgram, and the names of the parsers."""
+"""`toolgram vllm`: print the command line of a vLLM server that uses toolgram, and the names of the parsers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolgram.names import KINDS, known_names
 
 
 def print_vllm_help(format_name: str | None, override: str | None) -> None:
-    """The command line for a format (None: it follows from the tokenizer), or for vLLM's own names."""
+    """Print the command line for a format (None: it follows from the tokenizer), or for vLLM's own names."""
     if override is not None:
         _print_override(override)
         return

@@ -1,9 +1,9 @@
-"""From a request to an answer: prompt, grammar, raw text, events.
+"""Turn a request into an answer: prompt, grammar, raw text, events.
 
-Strategy: a turn is one output of the model, read by one parser while it comes. What is made of its events is up to the
-caller: chunks of a stream, or a whole message at the end. Rendering a template and writing a grammar take milliseconds
-of the processor, so they run in a thread, where they block no stream. A template renders one prompt at a time: large
-requests have a template of their own, so that they delay no others, and so have grammars their own turn.
+Strategy: a turn is one output of the model, read by one parser as it arrives. The caller decides what its events
+become: chunks of a stream, or a whole message at the end. Rendering a template and writing a grammar take milliseconds
+of the processor, so they run in a thread, where they block no stream. A template renders one prompt at a time. Large
+requests have their own template, so that they delay no others, and grammars have their own limiter.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from toolgram.message import Message
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
 
-_AFTER_STOP = 4  # pieces that are awaited after a stop string: a server that stops there says what it took
-_AFTER_END = 1.0  # seconds that are waited after the end of an answer, for how many tokens it took
+_AFTER_STOP = 4  # pieces to read after a stop string: a server that stops there reports its token counts
+_AFTER_END = 1.0  # seconds to wait after the end of an answer for its token counts
 
 
 @dataclass
 class Limits:
-    """What one request, and all of them, may take."""
+    """The limits of one request, and of all of them."""
 
     body: int = 16_000_000  # bytes of a request
     concurrent: int = 512  # answers at the same time
@@ -54,7 +54,7 @@ class Limits:
 
 
 class Prepared(NamedTuple):
-    """What a request comes to."""
+    """The prompt and the grammar of a request."""
 
     prompt: Prompt
     grammar: Export | None
@@ -88,7 +88,7 @@ class Gateway:
         self.recent: deque[Answered] = deque(maxlen=MOST_RECENT)
 
     async def prepare(self, ask: Ask) -> Prepared:
-        """The prompt and the grammar of a request. Raises Refusal."""
+        """Return the prompt and the grammar of a request. Raises Refusal."""
         lane = self._large_prompts if ask.size > LARGE_REQUEST else self._prompts
         prompt = await anyio.to_thread.run_sync(lane.model.prompt, ask, limiter=lane.limiter)
         return Prepared(prompt, await anyio.to_thread.run_sync(self._grammar, ask, prompt, limiter=self._grammars))
@@ -107,7 +107,7 @@ class Gateway:
         return self.model.grammar(ask, prompt, self.upstream.target)
 
     async def turn(self, ask: Ask, prepared: Prepared, number: int = 0) -> Turn:
-        """One output, whose request the server has accepted. To be closed. Raises Refusal."""
+        """Return one output, whose request the server has accepted. The caller closes it. Raises Refusal."""
         if number and "seed" in ask.sampling:
             ask = replace(ask, sampling={**ask.sampling, "seed": ask.sampling["seed"] + number})
         body = self.upstream.body(self.model, prepared.prompt, ask, prepared.grammar)
@@ -117,13 +117,13 @@ class Gateway:
         return Turn(self, ask, prepared.prompt, answer, deadline)
 
     async def count(self, ask: Ask) -> int:
-        """How many tokens the prompt of a request has. Raises Refusal."""
+        """Return the number of tokens of a request's prompt. Raises Refusal."""
         prepared = await self.prepare(ask)
         return await count_tokens(self.client, self.upstream, prepared.prompt.text)
 
 
 class Turn:
-    """One output of the model. What it says of itself is known when `events` is over."""
+    """One output of the model. Its reason, stop string and usage are known when `events` is over."""
 
     def __init__(self, gateway: Gateway, ask: Ask, prompt: Prompt, answer: Answer, deadline: float) -> None:
         self._gateway, self._ask, self._prompt, self._answer = gateway, ask, prompt, answer
@@ -140,14 +140,15 @@ class Turn:
         self.usage = Usage()
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self._answer.close()
 
     async def events(self) -> AsyncIterator[list[Event]]:
-        """The events of the output as it comes. Raises Refusal if the server breaks off, or time is over."""
+        """Yield the events of the output as it arrives. Raises Refusal if the server breaks off, or the time is
+        over."""
         pieces, after = self._answer.pieces(), 0
         while (piece := await self._next(pieces)) is not None:
-            over = self.reason is not None  # nothing after the end belongs to the answer but its numbers
+            over = self.reason is not None  # after the end, only the token counts belong to the answer
             self._note(piece)
             if self._stops.found is not None:
                 after += 1
@@ -160,13 +161,13 @@ class Turn:
         if not self._calls.over and (events := self._read(self._stops.end())):
             yield events
         if not self._calls.over:
-            # A stop string of the request is no word of the model: what it cuts off is not whole.
+            # A stop string of the request is not the model's end marker: what it cuts off is not complete.
             cut = self.stopped_by is not None and self.stopped_by not in self._gateway.model.stop
             yield self._calls.events(self._parser.close(None if cut else evidence_in(self.reason)))
         self._keep()
 
     async def _next(self, pieces: AsyncIterator[Piece]) -> Piece | None:
-        """The next piece, None after the last. Once the answer has ended, nothing that goes wrong changes it."""
+        """Return the next piece, or None after the last. Once the answer has ended, no failure changes it."""
         ended = self.reason is not None or self._stops.found is not None
         try:
             async with self._gateway.waits.until(self._deadline, _AFTER_END if ended else self._gateway.limits.idle):
@@ -177,7 +178,7 @@ class Turn:
             raise
 
     def _note(self, piece: Piece) -> None:
-        """Keep what the server says of the output besides its text."""
+        """Keep what the server reports about the output besides its text."""
         if piece.usage is not None:
             self.usage = piece.usage
         self.reason = self.reason or piece.reason
@@ -185,7 +186,7 @@ class Turn:
             self.stopped_by = piece.stopped_by
 
     def _read(self, text: str) -> list[Event]:
-        """The events of some text of the output."""
+        """Return the events of some text of the output."""
         if not text:
             return []
         self._raw.append(text)
@@ -202,12 +203,12 @@ class Turn:
             record({"format": name, "output": text, "finish_reason": self.reason, "prefix": prefix, "tools": tools})
 
     async def message(self) -> Message:
-        """The whole message, when it has come. Raises Refusal."""
+        """Return the whole message, when it is complete. Raises Refusal."""
         async for _ in self.events():
             pass
         return self.said
 
     @property
     def said(self) -> Message:
-        """What has been read so far."""
+        """The message read so far."""
         return self._calls.message(self._parser.message)

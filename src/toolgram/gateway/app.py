@@ -1,9 +1,9 @@
 """The gateway as an ASGI application: routes, limits, and the answers of three APIs.
 
-Strategy: a request is read, prepared and accepted by the server before anything is sent, so that whatever is wrong up
-to there has the status and the error object of its API. After that a stream can only say so inside itself. Every stream
-goes through `_stream`, which ends it with one final event. A client that goes away, or that does not take what it is
-sent, closes the connection to the server.
+Strategy: a request is read, prepared and accepted by the server before anything is sent, so any problem up to then has
+the status and the error object of its API. After that, a stream can only report a problem inside itself. Every stream
+goes through `_stream`, which ends it with one final event. If a client goes away, or does not take what it is sent, the
+connection to the server is closed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LOG = logging.getLogger("toolgram.gateway")
 _T = TypeVar("_T")
 _BODY_SECONDS = 60.0
 _CLOSING_SECONDS = 5.0
-_GONE = 499  # what is counted for a client that went away; nobody is there to read it
+_GONE = 499  # counted for a client that went away; nobody reads it
 
 
 def create_app(
@@ -69,10 +69,10 @@ def create_app(
     hosts: list[str] | None = None,
     hide_metrics: bool = False,
 ) -> Starlette:
-    """The application. Of several gateways, a request names the model of one.
+    """Return the application. If there are several gateways, a request names the model of one.
 
-    With `hosts`, requests that name another host are refused, which keeps a web page that a person opens from reaching
-    a gateway that only this machine can reach. With `hide_metrics`, numbers need the key.
+    With `hosts`, requests that name another host are refused. This keeps a web page that a person opens from reaching a
+    gateway that only this machine can reach. With `hide_metrics`, the metrics need the key.
     """
     served = Served(gateways, api_key, hide_metrics)
 
@@ -102,7 +102,7 @@ def create_app(
 
 
 def api_of(path: str) -> Api:
-    """Whose errors are expected at a path."""
+    """Return the API whose errors are expected at a path."""
     return "messages" if path.startswith("/v1/messages") else "responses" if path == "/v1/responses" else "chat"
 
 
@@ -112,7 +112,7 @@ def _refused(api: Api, refusal: Refusal) -> JSONResponse:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """The error object of the API that a path belongs to."""
+    """Return the error object of the API that a path belongs to."""
     if isinstance(error, HTTPException):
         refusal = Refusal(str(error.detail), error.status_code)
     else:
@@ -121,12 +121,12 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class _Closing:
-    """A response that lets go of what it holds, however it ends: also where it never began."""
+    """A response that closes what it holds, however it ends, even if it never began."""
 
     close: Callable[[], Awaitable[None]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         try:
             await super().__call__(scope, receive, send)  # type: ignore[misc]
         except Exception as error:
@@ -141,7 +141,7 @@ class Streamed(_Closing, EventSourceResponse):
     """A stream of events."""
 
     def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], limits: Limits) -> None:
-        # The library ends streams when the process has to; here that is the server's part, which gives them time.
+        # The library ends streams when the process has to end. Here the server does that, and gives them time.
         super().__init__(
             content,
             ping=15,
@@ -154,7 +154,7 @@ class Streamed(_Closing, EventSourceResponse):
 
 
 class Passed(_Closing, StreamingResponse):
-    """A response of the server itself. If that breaks off, so does this."""
+    """A response of the server itself. If the server breaks off, this response does too."""
 
     def __init__(self, response: httpx.Response, close: Callable[[], Awaitable[None]]) -> None:
         kind = response.headers.get("content-type", "application/json")
@@ -163,7 +163,7 @@ class Passed(_Closing, StreamingResponse):
 
 
 def _object(data: bytearray) -> Mapping[str, Any]:
-    """The JSON object of a request. Raises Refusal."""
+    """Return the JSON object of a request. Raises Refusal."""
     try:
         said = json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -178,7 +178,7 @@ def _object(data: bytearray) -> Mapping[str, Any]:
 
 
 def _is_over(error: BaseException) -> bool:
-    """Whether a client did not take what it was sent, or a server broke off what is passed through."""
+    """Return whether a client did not take what it was sent, or a server broke off what is passed through."""
     if isinstance(error, BaseExceptionGroup):
         return all(_is_over(each) for each in error.exceptions)
     return isinstance(error, httpx.HTTPError) or type(error).__name__ == "SendTimeoutError"
@@ -195,7 +195,7 @@ class Served:
         self._busy = 0
         self._created = int(time.time())
 
-    # --- what every request goes through
+    # --- shared by all requests
 
     def _check_key(self, request: Request, given: str = "") -> None:
         if self._api_key is None:
@@ -205,7 +205,7 @@ class Served:
             raise Refusal("the API key is missing or wrong", 401, code="invalid_api_key")
 
     def _gateway(self, name: Any) -> Gateway:
-        """The gateway of a model; the only one has every name. Raises Refusal."""
+        """Return the gateway of a model; a single gateway accepts every name. Raises Refusal."""
         found = self.gateways.get(name) if isinstance(name, str) else None
         if found is None and len(self.gateways) > 1:
             names = ", ".join(self.gateways)
@@ -213,7 +213,7 @@ class Served:
         return found or next(iter(self.gateways.values()))
 
     async def _ask(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Ask:
-        """What a request asks for. Raises Refusal."""
+        """Return what a request asks for. Raises Refusal."""
         data = await self._body(request)
         if len(data) > LARGE_REQUEST:
             ask = await anyio.to_thread.run_sync(lambda: read(_object(data)))
@@ -223,7 +223,7 @@ class Served:
         return ask
 
     async def _body(self, request: Request) -> bytearray:
-        """The bytes of a request. Raises Refusal."""
+        """Return the bytes of a request. Raises Refusal."""
         self._check_key(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal("the content type must be application/json", 415)
@@ -240,7 +240,7 @@ class Served:
         return data
 
     def endpoint(self, api: Api, read: Callable[[Mapping[str, Any]], Ask]) -> Callable[[Request], Awaitable[Response]]:
-        """The endpoint that answers requests of an API."""
+        """Return the endpoint that answers requests of an API."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -291,7 +291,7 @@ class Served:
     # --- whole answers
 
     async def _whole(self, gateway: Gateway, ask: Ask, prepared: Prepared) -> dict[str, Any]:
-        """The answer to a request, when it has come."""
+        """Return the answer to a request, when it is complete."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._read(gateway, ask, prepared, number)) for number in range(ask.answers)]
         turns = [task.result() for task in tasks]
@@ -308,7 +308,8 @@ class Served:
         return to_anthropic_message(messages[0], name, usage=usage, stop_sequence=done[0].stopped_by)
 
     async def _read(self, gateway: Gateway, ask: Ask, prepared: Prepared, number: int) -> Turn | Refusal:
-        """One output, read to its end; a refusal is handed back, so that the others are closed in order."""
+        """Read one output to its end. A refusal is returned, not raised, so that the other outputs are closed in
+        order."""
         began = time.monotonic()
         try:
             turn = await gateway.turn(ask, prepared, number)
@@ -323,7 +324,7 @@ class Served:
         return turn
 
     def answered(self, ask: Ask, turn: Turn, message: Message, began: float) -> None:
-        """Count an answer that is over, and log it in one line, without a word of what it says."""
+        """Count an answer that is over, and log it in one line, without its text."""
         seconds = time.monotonic() - began
         self.numbers.answer(ask.api, seconds, turn.usage, message)
         repairs = sum(each.kind in REPAIRED for each in message.anomalies)
@@ -343,7 +344,7 @@ class Served:
     # --- the small endpoints
 
     async def count(self, request: Request) -> Response:
-        """How many tokens a request of Anthropic's has."""
+        """Return the number of tokens of a request in Anthropic's API."""
         try:
             ask = await self._ask(request, partial(read_messages, counting=True))
             return JSONResponse({"input_tokens": await self._gateway(ask.body.get("model")).count(ask)})
@@ -351,7 +352,7 @@ class Served:
             return Response(status_code=_GONE)
 
     async def completions(self, request: Request) -> Response:
-        """What the server itself answers to a prompt, as it comes."""
+        """Return the server's own answer to a prompt, as it arrives."""
         body = dict(_object(await self._body(request)))
         gateway = self._gateway(body.get("model"))
         body |= {"model": gateway.model.served} if gateway.model.served else {}
@@ -369,33 +370,34 @@ class Served:
         return Passed(response, close)
 
     def _model(self, name: str) -> dict[str, Any]:
-        """A model in the words of both APIs, which share the path."""
+        """Return a model in the form of both APIs, which share the path."""
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._created))
         openai = {"id": name, "object": "model", "created": self._created, "owned_by": "toolgram"}
         return {**openai, "type": "model", "display_name": name, "created_at": made}
 
     async def models(self, request: Request) -> Response:
-        """The models that are served."""
+        """Return the models that are served."""
         self._check_key(request)
         names = [*self.gateways]
         listed = {"object": "list", "data": [self._model(name) for name in names], "has_more": False}
         return JSONResponse({**listed, "first_id": names[0], "last_id": names[-1]})
 
     async def one_model(self, request: Request) -> Response:
-        """A model by its name."""
+        """Return a model by its name."""
         self._check_key(request)
         if request.path_params["id"] not in self.gateways:
             raise Refusal(f"the models here are {', '.join(self.gateways)}", 404, code="model_not_found")
         return JSONResponse(self._model(request.path_params["id"]))
 
     async def page(self, request: Request) -> Response:
-        """The last answers. Without a key only this machine reaches a gateway; a browser says the key as `?key=`."""
+        """Return the page of the last answers. Without a key only this machine reaches a gateway; a browser sends
+        `?key=`."""
         self._check_key(request, request.query_params.get("key", ""))
         answers = [each for gateway in self.gateways.values() for each in gateway.recent]
         return HTMLResponse(await anyio.to_thread.run_sync(recent_page, answers))
 
     async def health(self, request: Request) -> Response:
-        """That the gateway runs, and whether its servers answer at all: 503 if one does not."""
+        """Report that the gateway runs, and whether its servers answer: 503 if one does not."""
         found = [
             {"model": name, "format": each.model.fmt.name, "upstream": each.kind, "answers": await answers(each.client)}
             for name, each in self.gateways.items()
@@ -405,7 +407,7 @@ class Served:
         return JSONResponse(said, 200 if alive else 503)
 
     async def metrics(self, request: Request) -> Response:
-        """Numbers for Prometheus."""
+        """Return the metrics for Prometheus."""
         if self._hide_metrics:
             self._check_key(request)
         return Response(self.numbers.text(), media_type="text/plain; version=0.0.4")
@@ -416,7 +418,7 @@ class _Gone(Exception):
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
-    """The result of some work, which ends where the client goes away. Raises _Gone."""
+    """Return the result of some work, which is cancelled if the client goes away. Raises _Gone."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_gone(request))
     try:
@@ -454,7 +456,7 @@ Parts: TypeAlias = tuple[AsyncGenerator[Messages, None], Callable[[Refusal], Mes
 
 
 async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
-    """A stream that ends with a final event, whatever happens: the answer's own, or an error."""
+    """Yield a stream that always ends with a final event: the answer's own, or an error."""
     parts, fail = _STREAMS[answering.ask.api](answering)
     try:
         async with aclosing(parts):
@@ -470,7 +472,7 @@ async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
 
 
 def _internal(error: Exception) -> Refusal:
-    """A mistake of this program. It says nothing of the request."""
+    """Return the refusal for a mistake of this program. It contains nothing of the request."""
     return Refusal(f"internal error: {type(error).__name__}", 500)
 
 
@@ -479,7 +481,7 @@ def _chat(answering: _Answering) -> Parts:
 
 
 async def _choices(answering: _Answering) -> AsyncGenerator[Messages, None]:
-    """The chunks of a chat completion; several choices come at the same time, each with its index."""
+    """Yield the chunks of a chat completion. Several choices arrive at the same time, each with its index."""
     ask, gateway = answering.ask, answering.gateway
     settings: Any = {"calls": gateway.calls, "reasoning": gateway.reasoning}
     settings |= {"id": new_id("chatcmpl-"), "created": int(time.time())}
@@ -496,7 +498,7 @@ async def _choices(answering: _Answering) -> AsyncGenerator[Messages, None]:
 async def _choice(
     answering: _Answering, number: int, chunks: ChatChunks, usages: list[Usage]
 ) -> AsyncGenerator[Messages, None]:
-    """The chunks of one choice; the turn of the first one has begun."""
+    """Yield the chunks of one choice; the turn of the first one has begun."""
     served, gateway, ask, prepared, turn = answering
     began = time.monotonic()
     if number:
@@ -531,7 +533,7 @@ def _messages(answering: _Answering) -> Parts:
 async def _events(
     answering: _Answering, adapter: ResponseEvents | MessageEvents, end: Callable[[], Messages]
 ) -> AsyncGenerator[Messages, None]:
-    """The events of an API that has one answer to a request."""
+    """Yield the events of an API that has one answer to a request."""
     began, turn = time.monotonic(), answering.turn
     yield adapter.start()
     async for events in turn.events():

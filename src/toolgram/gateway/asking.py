@@ -39,10 +39,10 @@ class Ask:
     sampling: dict[str, Any] = field(default_factory=dict)
     answers: int = 1
     stream: bool = False
-    usage: bool = True  # whether a stream says at its end how many tokens it took
+    usage: bool = True  # whether a stream reports at its end how many tokens it took
     thinking: bool | None = None
     template: dict[str, Any] = field(default_factory=dict)  # variables for the template
-    continued: str = ""  # the beginning of the answer, where the request has it
+    continued: str = ""  # the beginning of the answer, if the request has it
     size: int = 0  # bytes of the request
 
     @property
@@ -52,7 +52,7 @@ class Ask:
 
 
 def given(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
-    """A field of the right type, or its default where it is absent or null. Raises Refusal."""
+    """Return a field of the right type, or its default if it is absent or null. Raises Refusal."""
     value = body.get(name)
     if value is None:
         return default
@@ -65,12 +65,12 @@ def given(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], def
 
 
 def kind_of(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """Return what a JSON value is, in words."""
     return _KINDS.get(type(value), "a number")
 
 
 def items(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """A list of objects. Raises Refusal."""
+    """Return a list of objects. Raises Refusal."""
     found = given(body, name, list, [])
     for at, item in enumerate(found):
         if not isinstance(item, dict):
@@ -79,7 +79,7 @@ def items(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def limit(body: Mapping[str, Any], *names: str) -> int | None:
-    """The most tokens of an answer; the first field that is there."""
+    """Return the most tokens of an answer, from the first field that is present."""
     for name in names:
         value = given(body, name, int)
         if value is not None:
@@ -90,7 +90,7 @@ def limit(body: Mapping[str, Any], *names: str) -> int | None:
 
 
 def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers that say how tokens are drawn. Raises Refusal for what is no finite number."""
+    """Return the numbers that control sampling. Raises Refusal for a number that is not finite."""
     found: dict[str, Any] = {}
     for name in _NUMBERS:
         value = given(body, name, (int, float))
@@ -111,7 +111,7 @@ def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stops(body: Mapping[str, Any], name: str) -> list[str]:
-    """The texts at which an answer ends. Raises Refusal."""
+    """Return the texts at which an answer ends. Raises Refusal."""
     value = given(body, name, (str, list), [])
     found = [value] if isinstance(value, str) else value
     if len(found) > MOST_STOPS or not all(isinstance(each, str) and each for each in found):
@@ -120,7 +120,7 @@ def stops(body: Mapping[str, Any], name: str) -> list[str]:
 
 
 def function_tools(tools: Sequence[Any], where: str = "tools") -> list[dict[str, Any]]:
-    """Tools as chat completions declare them. Raises Refusal for an unknown shape, and for tools of a server."""
+    """Return tools as chat completions declare them. Raises Refusal for an unknown shape, and for tools of a server."""
     try:
         declared = read_tools(tools)
         chat = [tool.as_chat() for tool in declared]
@@ -136,7 +136,7 @@ def function_tools(tools: Sequence[Any], where: str = "tools") -> list[dict[str,
 
 
 def choice_of(name: str | None, tools: Sequence[Mapping[str, Any]], param: str = "tool_choice") -> dict[str, Any]:
-    """The choice of one function. Raises Refusal where it is not declared."""
+    """Return the choice of one function. Raises Refusal if it is not declared."""
     names = [tool["function"]["name"] for tool in tools]
     if name not in names:
         raise Refusal(f"{param} names the function {name!r}, which is not among the tools", param=param)
@@ -144,7 +144,7 @@ def choice_of(name: str | None, tools: Sequence[Mapping[str, Any]], param: str =
 
 
 def checked(ask: Ask) -> Ask:
-    """The request, where its parts fit together. Raises Refusal."""
+    """Return the request if its parts fit together. Raises Refusal."""
     if not ask.messages:
         raise Refusal("there are no messages", param="messages")
     if len(ask.messages) > MOST_MESSAGES:
@@ -155,7 +155,7 @@ def checked(ask: Ask) -> Ask:
 
 
 def text_of(content: Any, where: str, types: Sequence[str] = ("text",)) -> str:
-    """Content that is text, or a list of parts that are. Raises Refusal for anything else, such as an image."""
+    """Return content that is text, or a list of text parts. Raises Refusal for anything else, such as an image."""
     if content is None:
         return ""
     if isinstance(content, str):

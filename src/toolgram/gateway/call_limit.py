@@ -1,7 +1,7 @@
-"""An answer of at most one call, where a request does not want parallel calls.
+"""Limit an answer to one call, if a request does not want parallel calls.
 
-Strategy: the answer ends where a second call begins. What was written up to there stays; reading on would be work for
-nothing, so the caller lets go of the model.
+Strategy: the answer ends where a second call begins. The text before it stays. Reading on would be useless work, so the
+caller stops the model.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from toolgram.message import Message, ToolCall
 
 
 class CallLimit:
-    """What of an answer is handed out. `over` is true behind the one call that was asked for."""
+    """The part of an answer that is handed out. `over` is true after the one call that was asked for."""
 
     def __init__(self, parallel: bool) -> None:
         self._parallel = parallel
         self.over = False
 
     def events(self, events: list[Event]) -> list[Event]:
-        """The events up to a second call."""
+        """Return the events up to a second call."""
         if self._parallel:
             return events
         for at, event in enumerate(events):
@@ -30,7 +30,7 @@ class CallLimit:
         return events
 
     def message(self, message: Message) -> Message:
-        """The message up to there."""
+        """Return the message up to a second call."""
         if not self.over:
             return message
         first = message.tool_calls[0] if message.tool_calls else None

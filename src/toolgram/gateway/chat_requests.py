@@ -25,7 +25,7 @@ _REASONING = ("reasoning_content", "reasoning")
 
 
 def read_chat(body: Mapping[str, Any]) -> Ask:
-    """A chat completion that is asked for. Raises Refusal."""
+    """Read a request for a chat completion. Raises Refusal."""
     for name in ("logprobs", "top_logprobs"):
         if body.get(name):
             raise unsupported(name, "the probabilities of tokens are not those of the parts of a message")
@@ -67,7 +67,7 @@ def read_chat(body: Mapping[str, Any]) -> Ask:
 
 
 def chat_choice(choice: Any, tools: list[dict[str, Any]]) -> str | dict[str, Any]:
-    """What is said about calls. Raises Refusal."""
+    """Return the tool choice. Raises Refusal."""
     if choice is None:
         return "auto"
     if choice in ("auto", "required", "none"):
@@ -81,7 +81,7 @@ def chat_choice(choice: Any, tools: list[dict[str, Any]]) -> str | dict[str, Any
 
 
 def allowed(said: Mapping[str, Any], tools: list[dict[str, Any]]) -> str:
-    """Some tools of those that were declared: the others are taken away. Raises Refusal where none is left."""
+    """Keep only the allowed tools of those that were declared. Raises Refusal if none is left."""
     names = [given(given(tool, "function", dict, tool), "name", str) for tool in items(said, "tools")]
     tools[:] = [tool for tool in tools if tool["function"]["name"] in names]
     if not tools:
@@ -90,7 +90,7 @@ def allowed(said: Mapping[str, Any], tools: list[dict[str, Any]]) -> str:
 
 
 def schema_of(said: Mapping[str, Any] | None, where: str) -> Mapping[str, Any] | None:
-    """The JSON Schema of the answer, None for text. Raises Refusal."""
+    """Return the JSON Schema of the answer, or None for text. Raises Refusal."""
     kind = "text" if said is None else said.get("type")
     if said is None or kind == "text":
         return None
@@ -105,7 +105,7 @@ def schema_of(said: Mapping[str, Any] | None, where: str) -> Mapping[str, Any] |
 
 
 def chat_message(message: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """One message, as a chat template takes it. Raises Refusal."""
+    """Return one message, as a chat template takes it. Raises Refusal."""
     role = given(message, "role", str, "")
     role = _ROLES.get(role, role)
     if role not in ("system", "user", "assistant", "tool"):

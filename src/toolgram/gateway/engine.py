@@ -49,9 +49,9 @@ class Found:
 
 
 def client_for(url: str, idle: float, key: str | None = None) -> httpx.AsyncClient:
-    """A client of the server at `url`, which waits so many seconds for the next piece of an answer.
+    """Return a client of the server at `url`, which waits `idle` seconds for the next piece of an answer.
 
-    Raises ToolgramError for what is no address of a server.
+    Raises ToolgramError if `url` is not the address of a server.
     """
     parsed = httpx.URL(url)
     if parsed.scheme not in ("http", "https") or not parsed.host:
@@ -87,7 +87,7 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
 
 
 async def answers(client: httpx.AsyncClient) -> bool:
-    """Whether the server answers anything at all."""
+    """Return whether the server answers anything at all."""
     try:
         await client.get("/v1/models", timeout=2.0)
     except httpx.HTTPError:
@@ -96,7 +96,7 @@ async def answers(client: httpx.AsyncClient) -> bool:
 
 
 async def _is_mlx(client: httpx.AsyncClient) -> bool:
-    """Whether it is MLX-LM's server: it says nothing of itself, and is Python's own HTTP server."""
+    """Return whether it is MLX-LM's server: it reports nothing about itself, and is Python's own HTTP server."""
     try:
         response = await client.get("/health", timeout=10.0)
         return bool(response.headers.get("server", "").startswith("BaseHTTP/") and response.json() == {"status": "ok"})
@@ -129,7 +129,7 @@ def _string(value: Any) -> str | None:
 
 
 def _token(value: Any) -> str:
-    """The text of a token; servers also say it as an object."""
+    """Return the text of a token; servers also send it as an object."""
     if isinstance(value, Mapping):
         value = value.get("content")
     return value if isinstance(value, str) else ""
@@ -145,7 +145,7 @@ class Answer:
         self._half = ""  # the first half of a character that was cut in two
 
     async def pieces(self) -> AsyncIterator[Piece]:
-        """The pieces until the server says that it is over. Raises Refusal if it breaks off before."""
+        """Yield the pieces until the server reports the end. Raises Refusal if it breaks off before."""
         ended = False
         with _refusals(self._where):
             async for line in self._lines():
@@ -166,7 +166,7 @@ class Answer:
             yield line
 
     def _piece(self, line: str) -> Piece:
-        """What one message of the stream says. Raises Refusal."""
+        """Return the contents of one message of the stream. Raises Refusal."""
         if not line.strip():
             return Piece()
         try:
@@ -186,7 +186,7 @@ class Answer:
         return piece._replace(text=self._valid(text, piece.reason is not None))
 
     def _valid(self, text: str, last: bool) -> str:
-        """Text without halves of characters: JSON can say one, and two pieces can have one each."""
+        """Return text without halves of characters: JSON can contain one, and two pieces can have one each."""
         text, self._half = self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff" and not last:
             text, self._half = text[:-1], text[-1]
@@ -195,7 +195,7 @@ class Answer:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     async def close(self) -> None:
-        """Let go of the connection, which tells the server that nobody wants the rest."""
+        """Close the connection, which tells the server that nobody wants the rest."""
         with suppress(httpx.HTTPError):
             await self._response.aclose()
 
@@ -223,7 +223,7 @@ async def passed_through(client: httpx.AsyncClient, path: str, body: Mapping[str
 
 
 async def count_tokens(client: httpx.AsyncClient, upstream: Upstream, prompt: str) -> int:
-    """How many tokens a prompt has, by the server's own tokenizer. Raises Refusal if it cannot say."""
+    """Return the number of tokens of a prompt, by the server's own tokenizer. Raises Refusal if it cannot count."""
     where = address_of(client.base_url)
     if upstream.count is None:
         raise Refusal(f"{where} does not count tokens", 501)
@@ -242,13 +242,13 @@ async def count_tokens(client: httpx.AsyncClient, upstream: Upstream, prompt: st
 
 
 def address_of(url: httpx.URL) -> str:
-    """A server in words, by its address without what is secret in it."""
+    """Return a name for a server: its address without its secrets."""
     return f"the server at {url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
 
 @contextmanager
 def _refusals(where: str) -> Iterator[None]:
-    """What goes wrong with a connection, as a refusal."""
+    """Turn the errors of a connection into refusals."""
     try:
         yield
     except httpx.ConnectError:
@@ -265,7 +265,7 @@ def _refusals(where: str) -> Iterator[None]:
 
 
 async def _refused(response: httpx.Response, where: str) -> Refusal:
-    """What the server said instead of an answer."""
+    """Return the refusal for what the server sent instead of an answer."""
     data = b""
     async for piece in response.aiter_bytes():
         data += piece
@@ -279,7 +279,7 @@ async def _refused(response: httpx.Response, where: str) -> Refusal:
 
 
 def _said(error: Any) -> str:
-    """The message in a server's error object."""
+    """Return the message in a server's error object."""
     for _ in range(3):
         if isinstance(error, str):
             return error

@@ -1,7 +1,7 @@
-"""What a request is refused with, in the words of each API.
+"""The errors that a request is refused with, in the form of each API.
 
-Strategy: everything that goes wrong is a `Refusal`, whether a request is wrong, the gateway is full, or the server
-behind it fails. Only here it becomes the error object that a client of the API knows how to read.
+Strategy: every failure is a `Refusal`, whether a request is wrong, the gateway is full, or the upstream server fails.
+Only this module turns it into the error object that a client of the API can read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST = 1_000
 
 
 class Refusal(ToolgramError):
-    """A request that gets no answer. `status` is HTTP's; `param` names the field that is wrong, where one is."""
+    """A request that gets no answer. `status` is HTTP's; `param` names the field that is wrong, if there is one."""
 
     def __init__(self, message: str, status: int = 400, param: str | None = None, code: str | None = None) -> None:
         self.message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
@@ -36,12 +36,12 @@ class Refusal(ToolgramError):
 
 
 def unsupported(param: str, why: str) -> Refusal:
-    """The refusal of a field that would change what an answer means."""
+    """Return the refusal of a field that would change what an answer means."""
     return Refusal(f"{param} is not supported: {why}", param=param, code="unsupported_parameter")
 
 
 def error_body(api: Api, refusal: Refusal) -> dict[str, Any]:
-    """The error object of an API."""
+    """Return the error object of an API."""
     if api == "messages":
         kind = _ANTHROPIC_TYPES.get(refusal.status, "api_error")
         return {"type": "error", "error": {"type": kind, "message": refusal.message}}

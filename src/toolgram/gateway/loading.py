@@ -30,7 +30,7 @@ class TemplateFiles(NamedTuple):
 
 
 def files_of(source: Source) -> TemplateFiles:
-    """What derivation's reader of model files found. Raises TemplateError where there is no template."""
+    """Return what derivation's reader of model files found. Raises TemplateError if there is no template."""
     special = tuple(dict.fromkeys(text for text in [*source.special, *source.ends] if text))
     return TemplateFiles(source.template(None), source.bos_token, source.eos_token, special)
 
@@ -43,9 +43,9 @@ def load_model(
     special_text: SpecialText = "neutralise",
     served: str | None = None,
 ) -> Model:
-    """The model behind a server, for clients `name`, for the server `served`.
+    """Return the model of a server: `name` for clients, `served` for the server.
 
-    Raises ToolgramError where there is no template, or nothing can be made of it.
+    Raises ToolgramError if there is no template, or it cannot be used.
     """
     if files is None:
         if not found.template:
@@ -63,16 +63,16 @@ def load_model(
 
 
 def _without_folders(name: str) -> str:
-    """A model's name for clients: of a path, what its last folder or file is called. Ids of a hub stay."""
+    """Return a model's name for clients: the last folder or file of a path. Ids of a hub stay."""
     path = name.replace("\\", "/").rstrip("/")
     is_path = path.startswith(("/", "./", "../", "~")) or "\\" in name or path.endswith(".gguf")
     return path.rpartition("/")[2] if is_path else name
 
 
 def format_of(files: TemplateFiles, fmt: Format | None = None) -> Format:
-    """The format of a chat template; with `fmt`, that format, and how the template takes messages.
+    """Return the format of a chat template. With `fmt`, return that format, and how the template takes messages.
 
-    Raises TemplateError where nothing can be made of the template and no format is given.
+    Raises TemplateError if the template cannot be used and no format is given.
     """
     try:
         derived = derive_format(files.template, bos_token=files.bos_token, eos_token=files.eos_token)

@@ -23,7 +23,7 @@ class _End:
 
 
 async def together(streams: Sequence[AsyncGenerator[_T, None]]) -> AsyncGenerator[_T, None]:
-    """The items of these streams. Raises what the first of them raises that fails."""
+    """Yield the items of these streams. Raises the error of the first stream that fails."""
     queue: asyncio.Queue[_T | _End] = asyncio.Queue(maxsize=1)
 
     async def read(stream: AsyncGenerator[_T, None]) -> None:

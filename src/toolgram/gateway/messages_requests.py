@@ -23,7 +23,7 @@ from toolgram.gateway.errors import Refusal, unsupported
 
 
 def read_messages(body: Mapping[str, Any], counting: bool = False) -> Ask:
-    """A message that is asked for; `counting` where only its tokens are to be counted. Raises Refusal."""
+    """Read a request for a message. With `counting`, only its tokens are counted. Raises Refusal."""
     most = limit(body, "max_tokens")
     if most is None and not counting:
         raise Refusal("max_tokens is required", param="max_tokens")
@@ -68,7 +68,7 @@ def read_messages(body: Mapping[str, Any], counting: bool = False) -> Ask:
 
 
 def _continued(message: Mapping[str, Any]) -> str:
-    """The beginning of the answer, which the last message of a request may be."""
+    """Return the beginning of the answer, which the last message of a request may be."""
     if "tool_calls" in message or "reasoning_content" in message:
         raise unsupported("messages", "an answer that goes on can begin with text only")
     return str(message["content"])

@@ -45,9 +45,9 @@ class Prompt(NamedTuple):
 
 @dataclass
 class Model:
-    """A template and a format. `special` are the texts of its special tokens, as far as they are known.
+    """A template and a format. `special` are the known texts of its special tokens.
 
-    Clients know it by `name`. `served` is its name at the server behind; None where that server tells none.
+    Clients know it by `name`. `served` is its name at the upstream server, or None if that server reports none.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Model:
         return self.fmt.report.analysis if self.fmt.report is not None else None
 
     def prompt(self, ask: Ask) -> Prompt:
-        """The prompt of a request. Raises Refusal, also for what the template refuses."""
+        """Return the prompt of a request. Raises Refusal, also if the template refuses the request."""
         if ask.tools and ask.tool_choice != "none" and not self.takes_tools:
             raise Refusal(f"{self.name} takes no tools: its chat template says nothing about them", param="tools")
         messages = [self._shaped(self._clean(message, "messages")) for message in ask.messages]
@@ -104,7 +104,7 @@ class Model:
         return Prompt(text + continued, opened + continued)
 
     def grammar(self, ask: Ask, prompt: Prompt, target: str) -> Export:
-        """What holds the model to what a request asks for. Raises Refusal where nothing can."""
+        """Return the grammar that enforces what a request asks for. Raises Refusal if none can."""
         try:
             return self.fmt.export(
                 target,
@@ -120,7 +120,7 @@ class Model:
             raise Refusal(f"no grammar can be written for this request: {error}", param="tools") from None
 
     def _switches(self, ask: Ask) -> dict[str, Any]:
-        """The variable that turns reasoning on or off, where that is asked for."""
+        """Return the variable that turns reasoning on or off, if the request asks for that."""
         analysis = self._analysis
         if ask.thinking is None or analysis is None or not analysis.switch or analysis.switch in ask.template:
             return {}
@@ -137,7 +137,7 @@ class Model:
             raise Refusal(f"the model's chat template refuses this conversation: {error.problem}") from None
 
     def _opened(self, text: str, messages: list[Any], tools: Any, variables: Mapping[str, Any]) -> str:
-        """What the prompt has already written for the assistant."""
+        """Return what the prompt has already written for the assistant."""
         analysis = self._analysis
         prompts = analysis.prompts.values() if analysis is not None else ()
         for prompt in sorted(prompts, key=lambda each: -len(each.text)):
@@ -150,7 +150,7 @@ class Model:
         return text[len(before) :] if text.startswith(before) else self.fmt.generation_prompt
 
     def _shaped(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A message in the form that this template takes."""
+        """Return a message in the form that this template takes."""
         analysis = self._analysis
         form = analysis.form if analysis is not None else None
         made = dict(message)
@@ -168,7 +168,7 @@ class Model:
         return made
 
     def _clean(self, value: Any, where: str, depth: int = 0) -> Any:
-        """A value without the text of special tokens, and without what is no text. Raises Refusal."""
+        """Return a value without the text of special tokens, and with valid Unicode. Raises Refusal."""
         if isinstance(value, str):
             return self._clean_text(value, where)
         if depth > MAX_REQUEST_DEPTH:
@@ -191,7 +191,7 @@ class Model:
 
 
 def _with_arguments(call: Mapping[str, Any], as_string: bool) -> dict[str, Any]:
-    """A call with its arguments as a template takes them: an object, or its JSON."""
+    """Return a call with its arguments as a template takes them: an object, or its JSON."""
     function = dict(call["function"])
     arguments = function["arguments"]
     if as_string:

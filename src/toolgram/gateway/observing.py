@@ -42,11 +42,11 @@ class Numbers:
         )
 
     def request(self, api: str, status: int) -> None:
-        """A request was answered or refused."""
+        """Count a request that was answered or refused."""
         self._requests.labels(api, str(status)).inc()
 
     def answer(self, api: str, seconds: float, usage: Usage, message: Message) -> None:
-        """An answer is over."""
+        """Count an answer that is over."""
         self._seconds.labels(api).observe(seconds)
         self._tokens.labels("prompt").inc(usage.prompt)
         self._tokens.labels("output").inc(usage.output)
@@ -58,7 +58,7 @@ class Numbers:
             self._anomalies.labels(anomaly.kind).inc()
 
     def text(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """Return all metrics, as Prometheus reads them."""
         return generate_latest(self.registry)
 
 
@@ -81,7 +81,7 @@ class _Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record on one line."""
+        """Return a record on one line."""
         fields = getattr(record, "fields", {})
         if not self._as_json:
             return " ".join([super().format(record), *(f"{name}={value}" for name, value in fields.items())])

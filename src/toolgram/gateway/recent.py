@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 
 
 def recent_page(answers: Iterable[Answered]) -> str:
-    """The page, the last answers first."""
+    """Return the page, the last answers first."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(Path(__file__).with_name("recent.html.jinja").read_text(encoding="utf-8"))
     shown = template.render(answers=[_shown(each) for each in sorted(answers, key=lambda each: -each.at)])

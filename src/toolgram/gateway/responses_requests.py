@@ -15,7 +15,7 @@ _TEXTS = ("input_text", "output_text", "text", "refusal")
 
 
 def read_responses(body: Mapping[str, Any]) -> Ask:
-    """A response that is asked for. Raises Refusal."""
+    """Read a request for a response. Raises Refusal."""
     for name in _STATE:
         if body.get(name):
             raise unsupported(name, "nothing is kept between requests; send the whole conversation as input")
@@ -83,7 +83,7 @@ def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _add(made: list[dict[str, Any]], item: Mapping[str, Any], where: str) -> None:
-    """One item: a message of its own, or a part of the assistant's message that is being put together."""
+    """Add one item: a separate message, or a part of the assistant's message that is being built."""
     kind = item.get("type", "message")
     if kind == "message":
         role = given(item, "role", str, "")
@@ -116,7 +116,7 @@ def _add(made: list[dict[str, Any]], item: Mapping[str, Any], where: str) -> Non
 
 
 def _turn(made: list[dict[str, Any]]) -> dict[str, Any]:
-    """The assistant's message that the next item belongs to."""
+    """Return the assistant's message that the next item belongs to."""
     if not made or made[-1]["role"] != "assistant":
         made.append({"role": "assistant", "content": ""})
     return made[-1]

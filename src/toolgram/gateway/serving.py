@@ -1,7 +1,7 @@
-"""Running the gateway: look at the servers behind, load their models, listen.
+"""Run the gateway: look at the upstream servers, load their models, listen.
 
-Strategy: everything that can be wrong is found before the port is opened, and said in one line. A server that does not
-answer yet is waited for. Without a key, a gateway listens to this machine only.
+Strategy: every problem is found before the port is opened, and reported in one line. The gateway waits for a server
+that does not answer yet. Without a key, a gateway listens to this machine only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Settings:
     files: TemplateFiles | None = None
     fmt: Format | None = None
     name: str | None = None
-    served: str | None = None  # the model's name at the server behind
+    served: str | None = None  # the model's name at the upstream server
     host: str = "127.0.0.1"
     port: int = 8765
     api_key: str | None = None
@@ -64,9 +64,9 @@ class Settings:
 
 
 async def application(*servers: Settings, say: Callable[[str], None] = print) -> tuple[Starlette, list[Gateway]]:
-    """The gateway to one or more servers, ready to listen. Where, to whom and how is what the first settings say.
+    """Return the gateway to one or more servers, ready to listen. The first settings have the address, key and limits.
 
-    Raises ToolgramError where it cannot be.
+    Raises ToolgramError if it cannot be made.
     """
     first = servers[0]
     local = is_loopback(first.host)
@@ -88,7 +88,7 @@ async def application(*servers: Settings, say: Callable[[str], None] = print) ->
 
 
 async def _gateway(settings: Settings, record: Recorder | None, say: Callable[[str], None]) -> Gateway:
-    """The gateway to one server, as soon as that answers."""
+    """Return the gateway to one server, as soon as the server answers."""
     client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
     try:
         found = await _found(client, settings, say)
@@ -119,7 +119,7 @@ async def _found(client: httpx.AsyncClient, settings: Settings, say: Callable[[s
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Return whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -154,7 +154,7 @@ class _Server(uvicorn.Server):  # type: ignore[misc]  # its types are not read
 
 
 async def serve(servers: Sequence[Settings], say: Callable[[str], None]) -> None:
-    """Listen until the process is told to end. Raises ToolgramError where that cannot begin."""
+    """Listen until the process has to end. Raises ToolgramError if that cannot begin."""
     app, gateways = await application(*servers, say=say)
     for gateway in gateways:
         model = gateway.model

@@ -1,8 +1,8 @@
-"""Stop strings, whatever the server behind does with them.
+"""Apply stop strings in the same way for every upstream server.
 
-Strategy: servers differ. Some leave the string in their text, some compare tokens and go on where the model spells it
-otherwise. So the answer is cut here: its text ends before the stop string that is over first, and what may begin one is
-held back. Where the server did so itself, there is nothing to cut.
+Strategy: servers differ. Some leave the string in their text, some compare tokens and continue if the model spells it
+differently. So the answer is cut here: its text ends before the stop string that ends first, and text that may begin
+one is held back. If the server already cut the text, there is nothing to cut.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class StopTexts:
         self.found: str | None = None
 
     def feed(self, text: str) -> str:
-        """What of the text so far can be passed on."""
+        """Return the part of the text so far that can be passed on."""
         if not self._texts:
             return text
         text = self._held + text
@@ -33,12 +33,12 @@ class StopTexts:
         return text[: len(text) - held]
 
     def end(self) -> str:
-        """What was held back, where nothing more comes."""
+        """Return what was held back, at the end of the text."""
         text, self._held = self._held, ""
         return text
 
     @staticmethod
     def _begun(text: str, stop: str) -> int:
-        """How much of a stop string the text ends with."""
+        """Return how much of a stop string the text ends with."""
         sizes = range(min(len(stop) - 1, len(text)), 0, -1)
         return next((size for size in sizes if text.endswith(stop[:size])), 0)

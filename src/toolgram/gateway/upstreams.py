@@ -1,7 +1,7 @@
-"""The servers that the gateway can stand in front of: what each is sent, and how its stream is read.
+"""The servers that the gateway can use: what each is sent, and how its stream is read.
 
 Strategy: one row per kind of server. A row writes the body of a request for raw text and reads one message of the
-stream that comes back. Everything else (connections, time, errors) is the same for all of them, in `engine`.
+stream that it returns. Everything else (connections, time, errors) is the same for all of them, in `engine`.
 """
 
 from __future__ import annotations
@@ -143,10 +143,11 @@ def _completions_read(said: Mapping[str, Any]) -> Piece:
 
 
 def _mlx_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
-    """Its name for the model that it was started with is always the same; its list begins with others.
+    """Return the body for MLX-LM, whose name for the model it was started with never changes; its list begins with
+    others.
 
-    Stop strings it compares as tokens: where the model spells one otherwise, it leaves it out of the text and goes on.
-    So it is told of none, and the gateway cuts.
+    It compares stop strings as tokens: if the model spells one differently, the server leaves it out of the text and
+    continues. So it gets no stop strings of the request, and the gateway cuts.
     """
     body = _completions_body(model, prompt, ask, grammar)
     return body | {"model": model.served or "default_model", "stop": list(model.stop)}

@@ -1,8 +1,8 @@
-"""How long the gateway waits for the server: for a whole answer, for its next piece, and at the end of the process.
+"""Limit how long the gateway waits for the server: for an answer, for its next piece, and at the end of the process.
 
-Strategy: a limit on the silence of a connection sees the bytes of a comment as life, so the limits are around the waits
-themselves. All waits of a gateway are kept in one set: when the process has to end, all of them end at once, and each
-stream says so in its last event.
+Strategy: a limit on the silence of a connection counts the bytes of a comment as activity, so the limits are around the
+waits themselves. All waits of a gateway are kept in one set. When the process has to end, all of them end at once, and
+each stream reports it in its last event.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Waits:
         self._stopped = False
 
     def stop(self) -> None:
-        """End every wait, those of today and those to come."""
+        """End every wait, both current and later ones."""
         self._stopped = True
         for timer in self._open:
             timer.reschedule(asyncio.get_running_loop().time())
 
     @asynccontextmanager
     async def until(self, deadline: float, idle: float) -> AsyncIterator[None]:
-        """A wait of at most `idle` seconds, and not beyond `deadline` of the monotonic clock. Raises Refusal."""
+        """Wait for at most `idle` seconds, and not beyond `deadline` of the monotonic clock. Raises Refusal."""
         left = deadline - time.monotonic()
         try:
             async with asyncio.timeout(0 if self._stopped else min(left, idle)) as timer:

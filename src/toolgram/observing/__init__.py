@@ -1,1 +1,1 @@
-"""What a format shows when its own parser reads made outputs; exports, derivation and diagrams build on it."""
+"""Observe a format by parsing sample outputs with its own parser; exports, derivation and diagrams build on this."""

@@ -1,6 +1,6 @@
-"""What was observed of a format: the transitions that its outputs take, and the tokens that end a turn there.
+"""Types for what was observed of a format: the transitions that its outputs take, and the tokens that end a turn there.
 
-Strategy: these types know no format, so that `Format` can name them and `paths` can import `Format`.
+Strategy: these types do not import `Format`, so `Format` can name them and `paths` can import `Format`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BEGIN = "begin"  # the trigger of the state in which an output begins
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An observed transition: `text` is its own text, `lead` the text between the transition before and it."""
+    """An observed transition: `text` is its own text, `lead` is the text between the previous transition and it."""
 
     source: str
     trigger: str
@@ -28,12 +28,12 @@ class Edge:
 class ObservedPaths:
     """What canonical outputs show: `edges` by source, and `texts`, the states in which free text occurred.
 
-    `closes_content` are the triggers after content with which an output ends, but for the marker of its turn's end.
-    `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` where outputs begin).
-    `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it begins and its
-    transitions in order. `repeated` are the states in which closing markers come one by one, after each call. `opens`
-    are the markers that owe a closing marker, each with those around it; `closes` has what a trigger closes,
-    `leaves_owed` what it leaves open, by the state.
+    `closes_content` are the triggers after content that are last in an output, not counting the marker that ends its
+    turn. `following` has the transitions out of a state, by the trigger that entered the state (`BEGIN` if an output
+    begins there). `pairs` are triggers that follow each other. `outputs` has, for each output, the state in which it
+    begins and its transitions in order. `repeated` are the states in which closing markers come one by one, after each
+    call. `opens` are the markers that need a closing marker, each with the markers around it. `closes` has what a
+    trigger closes, and `leaves_owed` what it leaves open, by state.
     """
 
     edges: dict[str, list[Edge]] = field(default_factory=dict)
@@ -46,12 +46,13 @@ class ObservedPaths:
     opens: dict[str, frozenset[str]] = field(default_factory=dict)
     closes: dict[str, frozenset[str]] = field(default_factory=dict)
     leaves_owed: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
-    python_values: bool = False  # values of arguments are written as Python writes them
-    json_words: bool = False  # arguments in Python's notation have JSON's words in them
-    python_calls: bool = False  # a call is a Python dict as a whole
+    python_values: bool = False  # values of arguments are in Python's notation
+    json_words: bool = False  # arguments in Python's notation contain JSON's words
+    python_calls: bool = False  # a whole call is a Python dict
 
     def closing(self, state: str, via: str) -> list[Edge]:
-        """What was observed behind `via`, or behind the arguments where it is "", in a state with closing markers."""
+        """Return the transitions seen after `via`, or after the arguments if it is "", in a state with closing
+        markers."""
         edges = self.edges.get(state, [])
         inside = {edge.trigger for edge in edges if edge.dest == state}
         triggers = {via} if via else {trigger for source, trigger in self.following if source == state} - inside
@@ -70,9 +71,10 @@ class ObservedPaths:
 
 
 def stop_tokens(spec: Spec, paths: ObservedPaths) -> frozenset[str]:
-    """The terminals that end a turn: `stop:` of the machine file, but for one behind which the examples always go on.
+    """Return the terminals that end a turn: `stop:` of the machine file, except those that are never last in an
+    example.
 
-    Without it: the special tokens that have no effect in text and that nothing follows.
+    Without `stop:`, return the special tokens that have no effect in text and that nothing follows.
     """
     if spec.stop is not None:
         followed = {first for first, _ in paths.pairs} - {first for first, second in paths.pairs if second == END}

@@ -1,9 +1,9 @@
-"""The transitions that a format's own outputs take, and the text of each.
+"""Find the transitions that a format's own outputs take, and the text of each.
 
 Strategy: a machine accepts far more than a model should write: keys in any order, blanks anywhere, missing closers.
-What a model should write is shown by example: outputs in their canonical form (`canonical:` or `example:` of the
-machine file, or the probes of a derived format).  The format's own parser reads them, one character at a time.  The
-trace gives the path and, between two transitions, the text.  An exporter writes no other paths.
+Examples show what a model should write: outputs in their canonical form (`canonical:` or `example:` of the machine
+file, or the probes of a derived format). The format's own parser reads them, one character at a time. The trace gives
+the path and the text between two transitions. An exporter writes no other paths.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _JSON_WORD = re.compile(r"[=:,\[]\s*(?:true|false|null)\b").search
 
 
 def observe_paths(fmt: Format) -> ObservedPaths:
-    """The paths of a format, from all its canonical outputs."""
+    """Return the paths of a format, from all its canonical outputs."""
     states, in_text = fmt.program.states, fmt.program.initial.row.keys()
     moves = [(state, move) for state in states.values() for move in state.row.values()]
     paths = ObservedPaths(
@@ -58,18 +58,18 @@ def observe_paths(fmt: Format) -> ObservedPaths:
         python = fmt.spec.python_json and _PYTHON_KEY(output) is not None
         paths.python_calls = paths.python_calls or python
     if not any(fmt.spec.states[state].meaning == "content" for state in paths.texts):
-        paths.texts.add(fmt.spec.initial)  # no example has a plain answer, and a model gives one where it begins
+        paths.texts.add(fmt.spec.initial)  # no example has a plain answer; a model starts one in this state
     return paths
 
 
 def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
-    """Outputs in the form in which a model should write, each with its prefix and its tools."""
+    """Yield outputs in the form that a model should write, each with its prefix and its tools."""
     about = fmt.machine_dict.get("format", {})
     probed = {probe.output for probe in fmt.report.probes if not probe.problem} if fmt.report is not None else set()
     for each in about.get("canonical") or ([fmt.example] if fmt.example else []):
         shown = each if isinstance(each, dict) else {"output": each}
         output = str(shown.get("output", ""))
-        if output not in probed:  # those of a derived format are its probes, but a shipped one may know more
+        if output not in probed:  # a derived format's outputs are its probes, but a shipped one may have more
             yield str(shown.get("prefix", "")), output, []
     report = fmt.report
     if report is None:
@@ -82,11 +82,11 @@ def canonical_outputs(fmt: Format) -> Iterator[tuple[str, str, list[Any]]]:
                 prompts[probe.prompt].text if probe.prompt in prompts else "",
                 probe.output,
                 [] if fmt.spec.line_calls else TOOLS,
-            )  # a name at the beginning of a line is a marker of its request
+            )  # a name at the start of a line is a marker of its request
 
 
 def state_after(fmt: Format, prefix: str) -> tuple[str, str]:
-    """The state in which an output begins after `prefix`, and the end of the prefix that may begin a marker."""
+    """Return the state in which an output begins after `prefix`, and the end of the prefix that may begin a marker."""
     snapshot = fmt.parser(prefix=prefix).snapshot()
     return str(snapshot["state"]), str(snapshot.get("buffer") or "")
 
@@ -100,7 +100,8 @@ class _Seen:
 
 
 def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: ObservedPaths) -> tuple[str, list[Edge]]:
-    """The steps of an output, and the marker that the prompt had written whole before it; BEGIN for none."""
+    """Return the last whole marker that the prompt wrote before the output (BEGIN if none), and the steps of the
+    output."""
     reader = _Reader(fmt.spec, output, paths)
     offset = -1
     steps: list[_Seen] = []
@@ -116,7 +117,7 @@ def _walk(fmt: Format, prefix: str, output: str, tools: list[Any], paths: Observ
     parser.close("stop")
     begun, left = BEGIN, state_after(fmt, prefix)[1]
     taken = _committed(fmt.spec, steps)
-    while taken and left:  # the end of the prompt was held, as it may have begun a longer marker
+    while taken and left:  # the end of the prompt was held, because it could begin a longer marker
         shape = fmt.spec.terminals.get(taken[0].trigger)
         if not (isinstance(shape, Literal) and left.startswith(shape.text)):
             break
@@ -137,12 +138,12 @@ def _committed(spec: Spec, steps: Iterable[_Seen]) -> list[_Seen]:
 
 
 class _Reader:
-    """Finds the text of each step."""
+    """Find the text of each step."""
 
     def __init__(self, spec: Spec, output: str, paths: ObservedPaths) -> None:
         self.spec, self.output, self.paths = spec, output, paths
         self.pos = 0
-        self.lead = 0  # where the lead of the next edge begins
+        self.lead = 0  # the start of the next edge's lead
         self.left: list[str] = []  # states that text has left since then
         self.actions = {(each.source, each.trigger): each.actions for each in spec.transitions}
 
@@ -151,7 +152,7 @@ class _Reader:
             at_once = [each for each in steps[number + 1 : number + 9] if each.offset == step.offset]
             begin, end = self._place(step, at_once)
             if begin < 0:
-                return  # what cannot be followed is not learned from
+                return  # do not learn from an output that cannot be followed
             lead = self._lead(step, begin, end, steps[number + 1 :][:1])
             self.pos = end
             if step.trigger == TEXT:
@@ -166,7 +167,7 @@ class _Reader:
             yield Edge(step.source, step.trigger, step.dest, actions, lead, text)
 
     def _lead(self, step: _Seen, begin: int, end: int, following: Sequence[_Seen]) -> str:
-        """The text between the step before and this one, without free text and values. Notes what these show."""
+        """Return the text between the previous step and this one, without free text and values. Record their facts."""
         lead = self.output[self.lead : begin]
         meaning = self.spec.states[step.source].meaning
         if meaning in ("content", "reasoning") and lead.strip():
@@ -185,13 +186,13 @@ class _Reader:
         return lead
 
     def _is_value(self, step: _Seen) -> bool:
-        """Whether the text of a step is of a value or of arguments."""
+        """Return whether the text of a step belongs to a value or to arguments."""
         states = self.spec.states
         inside = "arguments" in (states[step.source].meaning, states[step.dest].meaning)
         return inside or step.trigger in ("object_end", "value_end")
 
     def _ends(self, steps: Sequence[_Seen]) -> bool:
-        """Whether the first of these steps ends an output, or its turn."""
+        """Return whether the first of these steps ends an output, or its turn."""
         return not steps or steps[0].trigger == END or steps[0].trigger in (self.spec.stop or ())
 
     def _blank(self, trigger: str) -> bool:
@@ -199,7 +200,7 @@ class _Reader:
         return shape is not None and not isinstance(shape, Literal) and re.fullmatch(shape.first, " ") is not None
 
     def _fits(self, steps: Iterable[_Seen], pos: int) -> bool:
-        """Whether the markers and names of these steps stand one behind the other from `pos` on."""
+        """Return whether the markers and names of these steps follow each other from `pos` on."""
         for step in steps:
             shape = self.spec.terminals.get(step.trigger)
             if self._blank(step.trigger):
@@ -216,7 +217,8 @@ class _Reader:
         return True
 
     def _place(self, step: _Seen, at_once: Sequence[_Seen]) -> tuple[int, int]:
-        """Where the text of a step begins and ends; `at_once` are the steps after it that the same character showed."""
+        """Return where the text of a step begins and ends. `at_once` are the later steps that the same character
+        caused."""
         shape = self.spec.terminals.get(step.trigger)
         if step.trigger == END:
             return len(self.output), len(self.output)
@@ -231,7 +233,8 @@ class _Reader:
         return self._island(step)
 
     def _marker(self, step: _Seen, text: str, at_once: Iterable[_Seen]) -> tuple[int, int]:
-        """Where a marker is: the last place up to the character that showed it from which the next steps fit."""
+        """Return where a marker is: the last place, up to the character that caused the step, from which the next steps
+        fit."""
         output, pos = self.output, self.pos
         if self.spec.states[step.source].meaning in ("content", "reasoning", "value"):
             at = output.rfind(text, pos, step.offset + 1)
@@ -242,7 +245,7 @@ class _Reader:
         return at, at + len(text)
 
     def _run(self, step: _Seen, pattern: str) -> tuple[int, int]:
-        """Where a name or another run is. In free text, blanks are not emitted until a token follows."""
+        """Return where a name or another run is. In free text, blanks are not emitted until a token follows."""
         pos = self.pos
         if self.spec.states[step.source].meaning in ("content", "reasoning"):
             pos += len(self.output[pos:]) - len(self.output[pos:].lstrip(" \t\r\n"))
@@ -250,15 +253,15 @@ class _Reader:
         return match.span() if match else (-1, -1)
 
     def _closes_arguments(self, step: _Seen) -> bool:
-        """Whether a step is the end of arguments that a bracket closes."""
+        """Return whether a step ends arguments that a bracket closes."""
         if step.trigger == "object_empty":
             return True
         ends = step.trigger == "object_end" or step.trigger.startswith("end_map item.")
         return ends and self.spec.states[step.source].meaning == "arguments"
 
     def _end_of_arguments(self, step: _Seen, at_once: Sequence[_Seen]) -> int:
-        """Return where arguments end: after their last bracket, which a later character may have shown to be the
-        last one, so that the steps after it fit."""
+        """Return where arguments end: after their last bracket. A later character may show which bracket is the last,
+        so the steps after it must fit."""
         output, pos, over = self.output, self.pos, step.offset + 1
         if step.trigger == "object_empty":
             return next((at + 1 for at in range(pos, over) if output[at] in ")}"), over)
@@ -269,14 +272,14 @@ class _Reader:
         closes_more = bool(at_once) and at_once[0].trigger.startswith("end_map")
         at = output.rfind(bracket, pos, over)
         while at >= 0:
-            rest = output[at + 1 : over].lstrip(" \t\r\n")  # the bracket around it has come as well
+            rest = output[at + 1 : over].lstrip(" \t\r\n")  # the bracket around it has been read as well
             if (rest[:1] == "}") if closes_more else self._fits(at_once, at + 1):
                 return at + 1
             at = output.rfind(bracket, pos, at)
         return over
 
     def _island(self, step: _Seen) -> tuple[int, int]:
-        """Where a step of an embedded value is."""
+        """Return where a step of an embedded value is."""
         pos, source, dest = self.pos, self.spec.states[step.source], self.spec.states[step.dest]
         if step.trigger == "value_end":
             # nested elements end with the tag that closes them
@@ -294,7 +297,7 @@ class _Reader:
         at = skipped.end()
         event = step.trigger.partition(" ")[0]
         if event == "end_array" and not self.output.startswith("]", at):
-            return self.pos, self.pos  # an object in place of a list with one element
+            return self.pos, self.pos  # an object instead of a list with one element
         if self.spec.states[step.source].meaning in ("content", "reasoning"):
             at = self.output.rfind(_BRACKETS.get(event, "{"), self.pos, step.offset + 1)
         if event in _BRACKETS:

@@ -1,7 +1,7 @@
-"""Calls with which a format is tried: their values, and the tools that declare them.
+"""Sample calls for trying a format: their values, and the tools that declare them.
 
-Strategy: a few calls have every JSON type, quotes, line ends, and characters that markers are made of.  What is proved
-with them (a derived format), and what is observed (the paths of an export), is tried with the same ones.
+Strategy: a few calls have every JSON type, quotes, line ends, and characters that markers contain. A derived format is
+proved with these calls, and the paths of an export are observed with them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call to be rendered."""
+    """A call to render."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -24,12 +24,12 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(
 
 
 def json_type(value: Any) -> str:
-    """The JSON type of a Python value."""
+    """Return the JSON type of a Python value."""
     return _TYPES.get(type(value), "object")
 
 
 def tool_of(call: Call, kind: str | None = None) -> dict[str, Any]:
-    """An OpenAI tool dict that declares a call's function, each parameter with its value's type, or `kind`."""
+    """Return an OpenAI tool dict that declares a call's function, each parameter with its value's type, or `kind`."""
     properties = {key: {"type": kind or json_type(value), "description": "d"} for key, value in call.arguments.items()}
     parameters = {"type": "object", "properties": properties, "required": list(properties)}
     return {"type": "function", "function": {"name": call.name, "description": "d", "parameters": parameters}}
