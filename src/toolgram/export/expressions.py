@@ -53,7 +53,7 @@ class Lit(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Token(Shared):
-    """One special token. Where its `id` is not known, the engine knows it by its text."""
+    """One special token. If its `id` is not known, the engine identifies it by its text."""
 
     text: str
     id: int | None
@@ -81,9 +81,9 @@ class Class(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Repeat(Shared):
-    """So many times; any number from `low` on where `high` is None.
+    """A body repeated from `low` to `high` times; without an upper limit if `high` is None.
 
-    `is_length` says that this is a limit on the length of a text, which some engines enforce only at a high price.
+    `is_length` means that this is a limit on the length of a text, which some engines enforce only at a high cost.
     """
 
     body: Expr
@@ -101,21 +101,21 @@ class Seq(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Shared):
-    """One of several; without options, nothing matches."""
+    """One of several options; without options, nothing matches."""
 
     options: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Star(Shared):
-    """Any number of times."""
+    """A body repeated any number of times."""
 
     body: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Json(Shared):
-    """A JSON value that a schema allows. `schema` is its canonical text; `any_order`: of the outermost keys."""
+    """A JSON value that a schema allows. `schema` is its canonical text; `any_order` applies to the outermost keys."""
 
     schema: str
     any_order: bool = False
@@ -123,14 +123,14 @@ class Json(Shared):
 
 @dataclass(frozen=True, eq=False)
 class EngineFormat(Shared):
-    """What a format of xgrammar's structural tags matches. `text` is that format as JSON; no other target has it."""
+    """A format of xgrammar's structural tags, as JSON in `text`; no other target supports it."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class Blanks(Shared):
-    """Blanks where JSON allows them, a limited number."""
+    """The blanks that JSON allows, a limited number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Quoted(Shared):
 
 @dataclass(frozen=True, eq=False)
 class OtherName(Shared):
-    """A name in JSON, with its quotes, that is none of some names."""
+    """A name in JSON, with its quotes, that differs from some names."""
 
     but: tuple[str, ...]
 
@@ -156,9 +156,9 @@ class Forbidden(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Text(Shared):
-    """Free text that contains nothing forbidden. It ends with `closer`, where there is one.
+    """Free text that contains nothing forbidden. It ends with `closer`, if there is one.
 
-    `within` is what the text must be besides: the expression of a pattern or a length.
+    `within` is an expression that the text must also match, for a pattern or a length.
     """
 
     forbidden: Forbidden
@@ -201,7 +201,7 @@ class Ref(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Break(Shared):
-    """Nothing; it keeps the texts on either side apart."""
+    """The empty text, which keeps the texts on either side apart."""
 
 
 Expr: TypeAlias = (

@@ -122,7 +122,7 @@ def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], 
 
 
 def _escapes(written: Sequence[str]) -> list[Expr]:
-    """One of some escapes. Those that differ in their last character alone are a set of characters behind the rest."""
+    """Return a choice of escapes; those that differ only in their last character become a set of characters."""
     last: dict[str, list[tuple[int, int]]] = {}
     for each in written:
         last.setdefault(each[:-1], []).append((ord(each[-1]), ord(each[-1])))

@@ -41,5 +41,5 @@ FORMS_ONLY = {
 
 @lru_cache(maxsize=64)
 def format_text(name: str) -> Expr | None:
-    """The texts of a format; None where it is not known."""
+    """Return the texts of a format; None if the format is not known."""
     return pattern_text(FORMATS[name]) if name in FORMATS else None
