@@ -39,7 +39,7 @@ class ExportRequest:
     tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
     text_before_calls: bool = False  # whether text is allowed before a required call
     named: bool = False  # exactly one call, and nothing after it
-    tokens_as_text: bool = True  # whether the engine reads a special token as its text, too; else text may spell it out
+    tokens_as_text: bool = True  # whether the engine also reads a token as its text; else text may spell it out
 
     def is_text(self, marker: str) -> bool:
         """Return whether a marker's characters in a text are read as that marker."""
