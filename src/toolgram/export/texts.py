@@ -38,7 +38,7 @@ def rest_of(run: Run) -> str:
 
 
 def forbidden_words(spec: Spec, rows: Rows, state: str, declared: Sequence[str]) -> Iterator[str]:
-    """Yield what must not stand in the text of a state: markers, and declared names as calls without a marker have."""
+    """Yield the words that a state's text must not contain: markers, and the beginnings of calls without a marker."""
     beyond = rows[rows[state][TEXT].dest]
     markers = {shape.text for trigger in beyond if isinstance(shape := spec.terminals.get(trigger), Literal)}
     for trigger, transition in beyond.items():
@@ -109,7 +109,7 @@ class Move:
 
 @lru_cache(maxsize=512)
 def text_automaton(forbidden: Forbidden, closer: str) -> tuple[tuple[Move, ...], ...]:
-    """Return the moves of each state of text without the words; with `closer`, up to its end.
+    """Return the moves of each state of text without the words, up to the end of `closer` if it is given.
 
     Without a closer the text may end in every state.
     """

@@ -40,7 +40,7 @@ Note = Callable[[str], object]
 
 
 class Values:
-    """The values of one normal form. `value` gives an expression; `rules` is the language with what it refers to."""
+    """The values of one normal form. `value` returns an expression, `rules` the language with all rules it uses."""
 
     def __init__(self, root: Mapping[str, Any], note: Note, notation: Notation) -> None:
         self.definitions: Mapping[str, Any] = root.get("$defs", {})

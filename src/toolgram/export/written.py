@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What nothing can split: a fixed text, a set of characters, the name of a rule, a call of the engine."""
+    """An indivisible piece: a fixed text, a set of characters, the name of a rule, a call of the engine."""
 
     text: str
 
@@ -29,7 +29,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One after the other; without parts, the empty text."""
+    """A sequence of pieces; without parts, the empty text."""
 
     parts: tuple[Piece, ...]
 
