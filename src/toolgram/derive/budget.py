@@ -1,10 +1,9 @@
-"""One deadline and one memory budget for all that derivation does with a template: rendering, comparing, synthesis,
-compiling, probing.
+"""One deadline and one memory budget for all steps of a derivation, from rendering to probing.
 
-Strategy: a budget is the context in which derivation runs.  Whatever goes through a template's own texts calls `look`,
-which costs a fraction of a microsecond, and raises once the time is over; whatever keeps a text says how long it is.
-Steps that cannot look (one regular expression, one `json.dumps`) are given bounded texts.
-Time is that of the processor, so that a busy machine makes no template too costly.
+Strategy: a budget is the context in which derivation runs (rendering, comparing, synthesis, compiling, probing). Code
+that iterates over a template's own texts calls `look`, which costs a fraction of a microsecond, and raises after the
+deadline; code that keeps a text reports its length. Steps that cannot call it (one regular expression, one
+`json.dumps`) get bounded texts. Time is processor time, so that a busy machine makes no template too costly.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ CLOCK = getattr(time, "thread_time", time.process_time)  # a browser has no cloc
 
 
 class Budget:
-    """How long a derivation may take, what it may keep, and what it is doing."""
+    """How long a derivation may take, how much it may keep, and its current step."""
 
     __slots__ = ("deadline", "doing", "kept", "seconds")
 
@@ -51,7 +50,7 @@ def within(seconds: float) -> Iterator[Budget]:
 
 
 def look(doing: str = "") -> None:
-    """Raise OutOfBudget if the time is over; say what is done from here on."""
+    """Raise OutOfBudget if the time is over; otherwise record the current step."""
     budget = _current.get()
     if budget is None:
         return
@@ -64,7 +63,7 @@ def look(doing: str = "") -> None:
 
 
 def keep(characters: int) -> None:
-    """A text of this length is kept. Raises OutOfBudget where all texts together are too long."""
+    """Count a text of this length as kept. Raises OutOfBudget if all texts together are too long."""
     budget = _current.get()
     if budget is None:
         return
@@ -76,13 +75,13 @@ def keep(characters: int) -> None:
 
 
 def stop(error: CostlyTemplate) -> None:
-    """A template was about to cost too much: where there is a budget, that ends the derivation."""
+    """End the derivation if there is a budget, because a template was about to cost too much."""
     look()
     if _current.get() is not None:
         raise OutOfBudget(error.problem, error.line)
 
 
 def time_left() -> float:
-    """The seconds that are left, or endless time without a budget."""
+    """Return the seconds that are left; infinity without a budget."""
     budget = _current.get()
     return float("inf") if budget is None else budget.deadline - CLOCK()

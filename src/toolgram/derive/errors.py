@@ -1,17 +1,17 @@
 """The errors of derivation: a chat template that cannot be rendered, and one that costs too much.
 
-Strategy: templates are untrusted programs, so everything that can go wrong inside one (syntax, a missing filter, a
-raised exception, endless recursion, a loop without end, output without end) is one error, with the line where the
-template says it, and short whatever the template raises.  The phases of the analysis take that error as an answer: the
-template refuses what it was asked.  That something costs too much is no answer: it is an error of its own inside, which
-ends the derivation, and which `derive_format` raises as the first.
+Strategy: templates are untrusted programs, so every failure inside one (syntax, a missing filter, a raised exception,
+endless recursion, an endless loop, endless output) is one error, with its line if the template reports one, and with a
+short message. The phases of the analysis treat that error as an answer: the template refuses its input. Excessive cost
+is not an answer: it is a separate internal error, which ends the derivation, and which `derive_format` raises as a
+TemplateError.
 """
 
 from __future__ import annotations
 
 from toolgram.errors import ToolgramError
 
-_LONGEST = 300  # characters of what a template says
+_LONGEST = 300  # characters of a template's message
 
 
 class TemplateError(ToolgramError):
@@ -38,7 +38,7 @@ class CostlyTemplate(TemplateError):
 
 
 class OutOfBudget(ToolgramError):
-    """Derivation has used up its time or its memory, or a template was about to. `problem` says what it was doing."""
+    """Derivation used up its time or memory, or a template was about to. `problem` names the step."""
 
     def __init__(self, problem: str, line: int = 0) -> None:
         self.problem = problem
@@ -47,7 +47,7 @@ class OutOfBudget(ToolgramError):
 
 
 def short(problem: str) -> str:
-    """What a template says, on one line and not at length, with nothing in it that a terminal obeys."""
+    """Return a template's message on one line, shortened, without characters that control a terminal."""
     begun = problem[: 2 * _LONGEST]
     words = " ".join(begun.split())
     line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in words)

@@ -1,9 +1,9 @@
-"""What a template tells the model in words, where it prints nothing that could be compared.
+"""Instructions about calls and reasoning in a template that prints nothing to compare.
 
-Strategy: a template that prints no calls, or no reasoning, may still explain them in its instructions.  Those are found
-as what the prompt has more with tools than without, or with thinking on than with it off.  They are prose, so nothing
-is concluded from them but that a shipped format is told (`prompt_shows`); they are kept for the report.  A template
-that prints what a tool answers, and not as it prints an unknown role, is made for a model that calls.
+Strategy: a template that prints no calls, or no reasoning, may still explain them in its instructions. Those are the
+text that the prompt adds with tools, or with thinking on. They are prose, so the only conclusion from them is that they
+describe a shipped format (`prompt_shows`); they are kept for the report. A template that prints tool results, and not
+as it prints an unknown role, is made for a model that calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TOOLS, THINKING, RESULTS = "tools", "thinking", "what a tool answers"
 
 
 def find_instructions(conversation: Conversation, has_calls: bool, has_reasoning: bool) -> dict[str, str]:
-    """What the prompt says about calls and about thinking, where the turns show neither."""
+    """Return the prompt's text about calls and about thinking, if the turns show neither."""
     found: dict[str, str] = {}
     try:
         if not has_calls and conversation.form.tools != "none":
@@ -33,7 +33,7 @@ def find_instructions(conversation: Conversation, has_calls: bool, has_reasoning
 
 
 def _about_tools(conversation: Conversation) -> str:
-    """What the prompt says when the tools are given under a name of the template's own, such as `xml_tools`."""
+    """Return the prompt's text if the tools are given under a name of the template's own, such as `xml_tools`."""
     for name in sorted(conversation.template.names):
         if name.endswith("_tools"):
             text = compare(conversation.prompt({name: TOOL_DICTS}, False), conversation.prompt(with_tools=False)).left

@@ -1,10 +1,10 @@
-"""Derivation in a process of its own, which cannot cost more than its limits whatever a template does.
+"""Derivation in a separate process, whose cost is limited for any template.
 
-Strategy: a child process derives one template after another; starting one costs some tenths of a second, so that it is
-kept for the next.  The system limits its memory and, for each template, its processor time; where the system cannot,
-the child is ended from here when it does not answer.  A child that was ended is replaced.  Only JSON goes between the
-two, and a format that comes from the child is checked as any other.  The child has no more rights than its parent: this
-is a bound on cost, the sandbox is the one on what templates may touch.
+Strategy: a child process derives one template after another; starting one takes some tenths of a second, so it is kept
+for the next. The system limits its memory and, for each template, its processor time; if the system cannot, the parent
+ends the child when it does not answer. A child that was ended is replaced. The two exchange only JSON, and a format
+from the child is checked like any other. The child has the same rights as its parent: this limits the cost; the sandbox
+limits what templates may access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from toolgram.derive.errors import CostlyTemplate, TemplateError
 from toolgram.limits import CHILD_MEGABYTES
 
-_GRACE = 2.0  # seconds of the processor that a child has beyond its budget
+_GRACE = 2.0  # seconds of processor time that a child has beyond its budget
 _PATIENCE = 20.0  # times the budget that an answer may take on a busy machine
 _COMMAND = "from toolgram.derive import deriving, isolated; isolated.serve(deriving.derive_now)"
 
@@ -44,7 +44,7 @@ class _Child:
         )
 
     def ask(self, question: Mapping[str, Any], patience: float) -> dict[str, Any] | None:
-        """The answer; None where the process ended before it gave one."""
+        """Return the answer; None if the process ended before it gave one."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         timer = Timer(patience, self.process.kill)
@@ -63,7 +63,7 @@ class _Child:
         """End the process."""
         self.process.kill()
         for stream in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):  # it cannot be told any more
+            with suppress(OSError):  # the process has already ended
                 if stream is not None:
                     stream.close()
         self.process.wait()
@@ -74,9 +74,9 @@ _lock = Lock()
 
 
 def derive_apart(question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """A derived format as data (`keeping`), made by a child process.
+    """Return a derived format as data (`keeping`), made by a child process.
 
-    Raises TemplateError as `derive_format` does, and CostlyTemplate where the process had to be ended.
+    Raises TemplateError as `derive_format` does, and CostlyTemplate if the process had to be ended.
     """
     global _child
     with _lock:
@@ -105,7 +105,7 @@ def derive_apart(question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def serve(derive: Callable[..., Any]) -> None:
-    """Answer questions, one a line, until there are no more: what `derive` makes of each."""
+    """Answer questions, one per line, until the input ends: each answer is the result of `derive`."""
     _limit_memory()
     for line in sys.stdin:
         question = json.loads(line)
@@ -137,7 +137,7 @@ def _limit_memory() -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process when it has used so much more of the processor."""
+    """End this process after it has used this much more processor time."""
     try:
         import resource
     except ImportError:

@@ -1,6 +1,6 @@
-"""A derived format as data: its specification and what its report says, to be kept on disk or sent by another process.
+"""A derived format as data: its specification and its report, for a file or another process.
 
-Strategy: plain JSON, read without trust: what is not of the shape that was written is no format.  The analysis with its
+Strategy: plain JSON, read without trust: data in any other form than the written one is rejected. The analysis with its
 renderings is not kept.
 """
 
@@ -21,7 +21,7 @@ from toolgram.spec.cache import readers_hash
 
 
 def as_data(fmt: Format) -> dict[str, Any]:
-    """A derived format as JSON-able data."""
+    """Return a derived format as JSON-able data."""
     report = fmt.report
     assert report is not None
     return {
@@ -42,7 +42,7 @@ def as_data(fmt: Format) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> Format | None:
-    """The format that was written so; None where this version cannot use it."""
+    """Return the format from its data; None if this version cannot use it."""
     try:
         if data["code"] != readers_hash():
             return None
@@ -74,7 +74,7 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
 
 
 def save(path: Path, fmt: Format) -> None:
-    """Keep a derived format in a file. What cannot be written is not."""
+    """Keep a derived format in a file. Do nothing if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")
@@ -85,7 +85,7 @@ def save(path: Path, fmt: Format) -> None:
 
 
 def load(path: Path) -> Format | None:
-    """The format that was kept there; None where there is none that this version can use."""
+    """Return the format that was kept in a file; None if there is none that this version can use."""
     try:
         return from_data(unsealed(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError):

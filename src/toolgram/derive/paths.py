@@ -1,7 +1,7 @@
-"""Writing machine and grammar side by side: a path through states is a sequence of symbols.
+"""Write machine and grammar together: a path through states is a sequence of symbols.
 
 Strategy: a marker is cut into *pieces* at its blanks and at brackets, and blanks are allowed between any two, so that a
-model may write more or fewer of them than the template does.  Each step of a path adds the transition and the symbol
+model may write more or fewer of them than the template does. Each step of a path adds the transition and the symbol
 together; the two files cannot drift apart.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from toolgram.derive.format_builder import FormatBuilder
 
-# Between two markers that are whole: nothing of either continues across.
+# Between two complete markers: neither continues in the other.
 _BETWEEN = re.compile(
     r"(?<=[>】»⟩])\s*(?=[<【«⟨])|(?<=[>】»⟩])\s*(?=\[[^\[])|(?<=[^\]]\])\s*(?=[<【«⟨])|(?<=[^\]]\])\s*(?=\[[^\[])"
 )
@@ -21,26 +21,26 @@ _LINES = re.compile(r"\s*\n\s*")
 
 
 def pieces(marker: str) -> list[str]:
-    """The pieces of a marker, without the blanks around and between them."""
+    """Return the pieces of a marker, without the blanks around and between them."""
     cut = [piece for line in _LINES.split(marker) for piece in _BETWEEN.split(line)]
     return [piece.strip() for piece in cut if piece.strip()]
 
 
 def whole(builder: FormatBuilder, marker: str) -> list[str]:
-    """The pieces of a marker; one, where its first means something else in free text."""
+    """Return the pieces of a marker; one piece if the first has another meaning in free text."""
     cut = pieces(marker)
     return [marker.strip()] if cut and builder.has(cut[0]) else cut
 
 
 def class_of(excluded: str, blanks: bool = False) -> str:
-    """A character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
+    """Return a character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
     kept = dict.fromkeys(char for char in excluded if not char.isspace())
     escaped = "".join(rf"\{char}" if char in r"\]^-[/" else char for char in kept)
     return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
 
 
 def each_optional(names: Sequence[str]) -> str:
-    """The rule of markers one behind the other, of which any number at the end may be missing."""
+    """Return the rule of consecutive markers, of which any number at the end may be missing."""
     rule = ""
     for at in range(len(names) - 1, -1, -1):
         blanks = " _ws" if at < len(names) - 1 else ""
@@ -51,8 +51,10 @@ def each_optional(names: Sequence[str]) -> str:
 def add_closers(
     builder: FormatBuilder, role: str, texts: Sequence[str], sources: Sequence[str], leaving: list[str]
 ) -> str:
-    """The rule of the markers behind the last call, each of which may be missing. Adds the states behind them to
-    `leaving`."""
+    """Return the rule of the markers after the last call, each of which may be missing.
+
+    Adds the states after them to `leaving`.
+    """
     names = builder.literals(role, texts)
     for name in names:
         dest = builder.closed("CALLS_CLOSED")
@@ -64,14 +66,14 @@ def add_closers(
 
 @dataclass(slots=True)
 class Path:
-    """Where a path stands (its states: it may begin in several), and the symbols that lead there."""
+    """The current states of a path (it may begin in several), and the symbols that lead there."""
 
     builder: FormatBuilder
     states: list[str]  # or tags, for all states that have one
     symbols: list[str] = field(default_factory=list)
 
     def step(self, trigger: str, dest: str, *actions: str, blanks: bool = True) -> Path:
-        """One symbol further, to `dest`, in which blanks may stand."""
+        """Take one symbol to `dest`, which allows blanks."""
         self.builder.to(trigger, self.states, dest, *actions)
         self.symbols.append(trigger)
         self.states = [dest]
@@ -80,7 +82,7 @@ class Path:
         return self
 
     def markers(self, role: str, texts: Sequence[str], last: str) -> Path:
-        """The pieces of a marker, to the state `last`, whose blanks are a fragment's."""
+        """Add the pieces of a marker, up to the state `last`, whose blanks belong to a fragment."""
         names = self.builder.literals(role, texts)
         for name in names[:-1]:
             self.step(name, self.builder.state("WAITING_FOR_TOOL_MARKER", "held"))
@@ -90,14 +92,14 @@ class Path:
         return self
 
     def blanks(self) -> None:
-        """Blanks may stand here."""
+        """Allow blanks here."""
         self.builder.loop_blanks(*self.states)
         self.symbols.append("_ws")
 
     def fork(self) -> Path:
-        """Another path from here, its symbols its own."""
+        """Return another path from here, with symbols of its own."""
         return Path(self.builder, list(self.states))
 
     def text(self) -> str:
-        """The symbols as part of a rule."""
+        """Return the symbols as part of a rule."""
         return " ".join(self.symbols)

@@ -1,8 +1,8 @@
-"""What derivation says of itself: what was found, how sure that is, what was chosen and why, and what came back.
+"""The report of a derivation: its findings, how certain they are, the chosen format and why, and the probes.
 
-Strategy: a report is `ok` only if nothing is left open.  Whatever derivation could not explain, was refused, took from
-what is merely told, or did not read back is listed under `unexplained` or `failed`, in words for whoever checks it.
-`str(report)` is for eyes, `to_dict` for programs; the analysis with its renderings is beside them, for `toolgram derive
+Strategy: a report is `ok` only if nothing is left open. Whatever derivation could not explain, was refused, took only
+from instructions, or did not parse correctly is listed under `unexplained` or `failed`, in words for a reviewer.
+`str(report)` is for people, `to_dict` for programs; the analysis with its renderings is separate, for `toolgram derive
 --report`.
 """
 
@@ -14,15 +14,15 @@ from typing import Any
 
 from toolgram.derive.result import DiffAnalysisResult, MarkerRegistry
 
-_LONGEST = 200  # characters of what a template wrote, in a line for eyes
+_LONGEST = 200  # characters of a template's text in a line for people
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A message that was written as the template writes it and parsed again.
 
-    `case` says which message, `prompt` behind which generation prompt ("unset", "on", "off": thinking), `output` is the
-    text, and `problem` what came back differently ("" for nothing).
+    `case` names the message, `prompt` the generation prompt before it ("unset", "on", "off": thinking), `output` is the
+    text, and `problem` is the difference in the parsed message ("" if there is none).
     """
 
     case: str
@@ -33,7 +33,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found out about a template, in the words of `toolgram.derive.result`."""
+    """The findings about a template, in the terms of `toolgram.derive.result`."""
 
     reasoning: str = "none"
     content: str = "plain"
@@ -44,17 +44,17 @@ class Found:
     markers: MarkerRegistry = field(default_factory=MarkerRegistry)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-able data; of the markers those that there are."""
+        """Return the findings as JSON-able data, with only the markers that exist."""
         return {**asdict(self), "markers": dict(self.markers.items())}
 
 
 @dataclass(frozen=True, slots=True)
 class DeriveReport:
-    """How a format was derived. `shipped` names the shipped format that was chosen, where one was, and `why` says why.
+    """How a format was derived. `shipped` names the chosen shipped format, if any, and `why` the reason.
 
-    `asked` says of shipped formats whose markers the template writes why they were not taken. `found` is what was found
-    out, `unexplained` what was not. `analysis` has every finding with the renderings that show it; it is None where the
-    format came from a cache on disk or from a process of its own. `seconds` is what the derivation took.
+    `asked` gives the reasons why shipped formats whose markers the template writes were not chosen. `found` has the
+    findings, `unexplained` the open questions. `analysis` has every finding with its renderings; it is None if the
+    format came from a cache on disk or from a separate process. `seconds` is the duration of the derivation.
     """
 
     analysis: DiffAnalysisResult | None
@@ -69,7 +69,7 @@ class DeriveReport:
 
     @property
     def failed(self) -> tuple[Probe, ...]:
-        """The probes that did not come back."""
+        """The probes whose message was not parsed correctly."""
         return tuple(probe for probe in self.probes if probe.problem)
 
     @property
@@ -139,11 +139,11 @@ class ReportBuilder:
 
     @property
     def failed(self) -> list[Probe]:
-        """The probes that did not come back."""
+        """The probes whose message was not parsed correctly."""
         return [probe for probe in self.probes if probe.problem]
 
     def report(self, seconds: float) -> DeriveReport:
-        """What there is to say, once the format is derived."""
+        """Return the report after the format is derived."""
         told = tuple(self.probes), tuple(self.warnings), tuple(self.unexplained)
         found = found_of(self.analysis)
         return DeriveReport(self.analysis, self.shipped, self.why, *told, found, seconds, tuple(self.asked))
@@ -159,7 +159,7 @@ def _short(text: str) -> str:
 
 
 def found_of(result: DiffAnalysisResult) -> Found:
-    """What an analysis found out."""
+    """Return the findings of an analysis."""
     return Found(
         result.reasoning_mode.value,
         result.content_mode.value,

@@ -1,7 +1,7 @@
-"""A second opinion on a derived format: the tokenizer's own `response_template`, or its forerunner.
+"""A second opinion on a derived format: the tokenizer's own `response_template`, or its predecessor.
 
-Strategy: a tokenizer that has a template of its own reads the messages with which derivation proves its result.  A
-message that it reads in another way is a warning in the report.
+Strategy: a tokenizer that has its own template parses the messages with which derivation proves its result. A message
+that it parses differently is a warning in the report.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _NAMES = ("thinking", "reasoning_content", "reasoning")
 
 
 def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
-    """What the tokenizer's own `response_template` reads otherwise than the format, one line for each message.
+    """Return one line for each message that the tokenizer's own `response_template` parses differently.
 
-    Where it has none, its `response_schema` is asked, which older versions of transformers have, and which reads the
-    output alone. Empty where it has neither, and where both agree. What it raises is a disagreement.
+    If it has none, its `response_schema` is used, which older versions of transformers have, and which parses the
+    output alone. Empty if it has neither, or if both agree. An exception is a disagreement.
     """
     report = fmt.report
     asked = next((name for name in _ASKED if getattr(tokenizer, name, None)), "")
@@ -37,7 +37,7 @@ def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
         try:
             known = {"prefix": prefix} if asked == _ASKED[0] else {}
             theirs = _read(tokenizer.parse_response(probe.output, **known))
-        except Exception as error:  # it is another's code, on a template that is not trusted
+        except Exception as error:  # this is external code, on an untrusted template
             found.append(f"the tokenizer's {asked} raises on {probe.case}: {str(error)[:120]}")
             continue
         if theirs != ours:
@@ -53,10 +53,10 @@ def _read(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
 
 
 def _loaded(arguments: Any) -> Any:
-    """Arguments as data; a text that is JSON is what older versions give."""
+    """Return arguments as data; older versions give them as JSON text."""
     return json.loads(arguments) if isinstance(arguments, str) else arguments
 
 
 def _plain(text: Any) -> str | None:
-    """Text without blanks at its edges, which such a template keeps; None for nothing."""
+    """Return text without blanks at its edges, which such a template keeps; None for empty text."""
     return (text.strip() or None) if isinstance(text, str) else None

@@ -1,8 +1,8 @@
-"""Does a format read what its template writes?
+"""Check that a format parses what its template writes.
 
-Strategy: the messages are rendered by the template itself (`messages`).  Each is parsed whole and in small pieces and
-compared with what it was rendered from.  The last proof of a derived format is of its two files: they are read as
-`load_format` reads them, and must be the format that was proved.
+Strategy: the template itself renders the messages (`messages`). Each is parsed whole and in small pieces and compared
+with its source message. The last proof of a derived format is about its two files: they are read as `load_format` reads
+them, and must be the format that was proved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
 
 
 def probe_one(fmt: Format, written: Written) -> tuple[Probe, Message]:
-    """Read one message, and return it as it was read as well."""
+    """Parse one message, and return the probe and the parsed message."""
     look(f"probing the format ({written.case.name})")
     message = fmt.parse(written.output, TOOLS, written.prefix, "stop")
     return Probe(written.case.name, written.prompt, written.output, _problem(fmt, written, message)), message
@@ -74,7 +74,7 @@ def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str
 
 
 def difference(message: Message, case: Case) -> str:
-    """Say in what a message as it was read is not the case; "" if they are the same."""
+    """Report how a parsed message differs from the case; "" if they are the same."""
     wanted = [(call.name, dict(call.arguments)) for call in case.calls]
     found = [(call.name, _loaded(call.arguments)) for call in message.tool_calls]
     if found != wanted:
@@ -103,5 +103,5 @@ def _short(value: Any) -> str:
 
 
 def passed(probes: Sequence[Probe]) -> int:
-    """Count those that came back."""
+    """Count the probes without a problem."""
     return sum(not each.problem for each in probes)

@@ -1,8 +1,8 @@
-"""Grammars for constrained decoding: with them a model can only write what the format's parser reads as valid calls.
+"""Export grammars for constrained decoding, which let a model write only what the format's parser reads as valid calls.
 
-Strategy: a format's observed paths and a request give one expression (`building`).  Each target (`targets`) has a
-writer that turns the expression into its own notation.  Nothing here knows a format, and nothing here runs a model.
-The notes of the result say what a target cannot express.
+Strategy: a format's observed paths and a request give one expression (`building`). Each target (`targets`) has a writer
+that turns the expression into its own notation. No code here depends on one format, and none runs a model. The notes of
+the result say what a target cannot express.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def export(
 
 
 def _note_on_calls(fmt: Format, note: Note) -> None:
-    """What is written otherwise than the outputs show."""
+    """Note where the grammar differs from the example outputs."""
     states = fmt.spec.states
     observed = [edge for edges in fmt.observed_paths.edges.values() for edge in edges]
     if any(states[edge.source].meaning == "value" and states[edge.dest].meaning == "argument_key" for edge in observed):
@@ -103,7 +103,7 @@ def _note_on_calls(fmt: Format, note: Note) -> None:
 def _tokens(
     fmt: Format, target: str, given: Mapping[str, int | None] | Collection[str], note: Note
 ) -> Mapping[str, int | None]:
-    """The markers that the target can write as tokens. Raises ToolgramError for an invalid id."""
+    """Return the markers that the target can write as tokens. Raises ToolgramError for an invalid id."""
     tokens: dict[str, int | None] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
     for text, token in tokens.items():
         if token is not None and token < 0:
@@ -123,9 +123,9 @@ def _tokens(
 
 
 def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
-    """What a request allows, as an expression, and the words with which a call begins in text.
+    """Return the expression of all outputs that a request allows, and the words with which a call begins in text.
 
-    Raises ToolgramError where no output can fit the request.
+    Raises ToolgramError if no output can fit the request.
     """
     paths = fmt.observed_paths
     if not paths.edges:
@@ -146,7 +146,7 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
     markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
     if begun in markers and (rest := behind(root, begun)) != NOTHING:
         root = (
-            rest  # the prompt ends in a marker that may continue; the mere beginning of a marker is text of the prompt
+            rest  # the prompt ends in a complete marker, which may continue; an incomplete marker is text of the prompt
         )
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
@@ -157,7 +157,7 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:
-    """What the chat template writes before an output, where it is known."""
+    """Return what the chat template writes before an output, or "" if that is not known."""
     analysis = fmt.report.analysis if fmt.report is not None else None
     if analysis is None:
         return fmt.generation_prompt

@@ -1,7 +1,7 @@
-"""The arguments of a call as a whole: keyword arguments of Python, and the members of a JSON object in any order.
+"""Write the arguments of a call as a whole: Python keyword arguments, and members of a JSON object in any order.
 
-Strategy: each argument is written on its own, as a first and as a later one.  The order is the writer's: it knows how
-many its target can count.
+Strategy: each argument is written on its own, as a first and as a later one. The writer decides the order, because it
+knows how many arguments its target can count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
 def keyword_arguments(
     forms: Sequence[Mapping[str, Any]], root: Mapping[str, Any], note: Note, notation: Notation
 ) -> Expr:
-    """The arguments between the parentheses of a call, for each alternative; NOTHING where none can be written."""
+    """Return the arguments between the parentheses of a call, for each alternative; NOTHING if none can be written."""
     values = Values(root, note, notation)
     options: list[Expr] = []
     for form in forms:
@@ -46,7 +46,7 @@ def keyword_arguments(
 
 
 def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Members:
-    """Keyword arguments, in any order."""
+    """Return the keyword arguments, in any order."""
     found: list[Member] = []
     required = set(form.get("required", ()))
     properties = form.get("properties", {})
@@ -72,7 +72,7 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Memb
 
 
 def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
-    """A part of a normal form as the text of a schema of its own, with the definitions that it needs."""
+    """Return a part of a normal form as the text of a complete schema, with the definitions that it needs."""
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     if '"$ref"' not in text or not isinstance(schema, Mapping):
         return text
@@ -87,7 +87,7 @@ def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
 
 
 def _named(schema: Any) -> Iterator[str]:
-    """The definitions to which a normal form refers."""
+    """Yield the names of the definitions to which a normal form refers."""
     pending = [schema]
     while pending:
         here = pending.pop()

@@ -1,4 +1,4 @@
-"""What EBNF and GBNF share: strings in double quotes, and classes in brackets, with the same escapes."""
+"""The notation that EBNF and GBNF share: double-quoted strings, and classes in brackets, with the same escapes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ ANY_CHARACTER = "[^\\x00]"
 
 
 class BnfWriter(RuleWriter):
-    """The notation of both."""
+    """Writes the notation that EBNF and GBNF share."""
 
     def literal(self, text: str) -> Atom:
-        """A string in double quotes."""
+        """Return a string in double quotes."""
         if text.isprintable():
             return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
         return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
 
     def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """A class in brackets."""
+        """Return a class in brackets."""
         if not characters:
             return Atom(ANY_CHARACTER if negated else '""')
         return Atom(f"[{'^' if negated else ''}{_class(characters)}]")
 
     def class_item(self, expr: Class) -> Piece:
-        """A class in brackets."""
+        """Return a class in brackets."""
         return Atom(_ranged(expr.ranges))
 
     def spell(self, name: str) -> str:
-        """Names have underscores, as in xgrammar."""
+        """Return a name with underscores, as xgrammar writes names."""
         return name.replace("-", "_")
 
 

@@ -1,10 +1,10 @@
-"""From a format's observed paths and a request to one expression: every output that the model may write.
+"""Build one expression from a format's observed paths and a request: every output that the model may write.
 
-Strategy: the observed transitions are an automaton.  From the name of a call on, its states are copied for each
-function, so that arguments follow the schema of that function.  States are also copied for the progress of the output
+Strategy: the observed transitions are an automaton. From the name of a call on, its states are copied for each
+function, so that arguments follow the schema of that function. States are also copied for the progress of the output
 (whether there is a call yet, whether reasoning must still begin), so that the request decides where an output may end.
-Free text is one symbol, up to the first character that makes it something else.  Kleene's algorithm turns the automaton
-into an expression, state by state; paths without an end disappear on the way.
+Free text is one symbol, up to the first character that makes it something else. Kleene's algorithm turns the automaton
+into an expression, state by state; paths without an end disappear in the process.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from toolgram.export.texts import (
 from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
-_BLANKS = {"", "\n", "\n\n"}  # that models write before and behind a call, whatever the template does
+_BLANKS = {"", "\n", "\n\n"}  # models write these before and after a call, whatever the template does
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
@@ -63,9 +63,9 @@ _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 class Node:
     """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
 
-    `begun` is False at the beginning of an output. `called` says that there is a call, `due` that reasoning must still
+    `begun` is False at the beginning of an output. `called` means that there is a call, `due` that reasoning must still
     begin, `inside` that this is the place between two tagged arguments. `opened` are the triggers of the closing
-    markers that must come behind the call.
+    markers that must follow the call.
     """
 
     state: str
@@ -94,7 +94,7 @@ class Builder:
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
-        self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, beside what is forbidden
+        self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
         tokens = Tokens(tuple(request.tokens.items()), request.tokens_as_text)
         self.tagged = TaggedArguments(spec, paths, self._marker, note, tokens)
         self.alike: dict[str, str] = {}
@@ -103,9 +103,9 @@ class Builder:
     # --- solving --------------------------------------------------------------------------------------------------
 
     def build(self) -> Expr:
-        """The expression of whole outputs."""
+        """Return the expression of whole outputs."""
         if self.start not in self.paths.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
-            self.start = self.rows[self.start][TEXT].dest  # the prompt has written something before
+            self.start = self.rows[self.start][TEXT].dest  # the prompt already contains text
         thinks = self.spec.states[self.start].meaning == "reasoning"
         if self.request.reasoning is True and not thinks and not self._can_think():
             self.note("no output of this format has reasoning, so none is demanded")
@@ -139,11 +139,11 @@ class Builder:
         return edge.trigger == END or edge.trigger in self.stops
 
     def _is_text(self, state: str) -> bool:
-        """Whether free text may stand in a state: whether it was observed there."""
+        """Return whether a state may contain free text, which means that the examples have text in it."""
         return self.spec.states[state].meaning in ("content", "reasoning") and state in self.paths.texts
 
     def _pool(self) -> list[Edge]:
-        """The transitions out of free text, from all states."""
+        """Return the transitions out of free text, from all states."""
         found: list[Edge] = []
         for source, edges in self.paths.edges.items():
             if self._is_text(source) and self.spec.states[source].meaning == "content":
@@ -151,7 +151,7 @@ class Builder:
         return found
 
     def _after_calls(self) -> dict[str, list[Edge]]:
-        """The transitions observed after a call, for every state that the end of a call enters."""
+        """Return the transitions observed after a call, for every state that the end of a call enters."""
         states = {
             edge.dest: None
             for edges in self.paths.edges.values()
@@ -183,7 +183,7 @@ class Builder:
         return found
 
     def _edges(self, node: Node) -> list[Edge]:
-        """The transitions to consider in a state that is not free text."""
+        """Return the transitions to consider in a state that is not free text."""
         if node.state in self.paths.repeated:
             return self.paths.closing(node.state, node.via)
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
@@ -193,7 +193,7 @@ class Builder:
         return edges
 
     def _answers(self, edge: Edge) -> bool:
-        """Whether an edge opens a frame for the text of an answer. It may come wherever the machine accepts it."""
+        """Return whether an edge opens a frame for the text of an answer, valid wherever the machine accepts it."""
         return self.spec.states[edge.dest].meaning == "content" and edge.trigger in self.spec.special_tokens
 
     # --- the moves ------------------------------------------------------------------------------------------------
@@ -220,19 +220,19 @@ class Builder:
                 yield Lit(lead) if lead else EMPTY, None
 
     def _has_arguments(self, node: Node, edge: Edge) -> bool:
-        """Whether a call that an edge ends has the arguments that it must have."""
+        """Return whether the call that an edge ends has its required arguments."""
         return "no_arguments" not in edge.actions or node.tool < 0 or self.request.tools[node.tool].may_be_empty
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
 
     def _step(self, node: Node, edge: Edge, lead: str) -> Iterator[tuple[Expr, Node | None]]:
-        """One observed transition, as this request allows it."""
+        """Yield the moves of one observed transition that this request allows."""
         if self._ends(edge):
             return
         spec = self.spec
         tools: list[int] = [node.tool]
-        early = node.tool < 0 and spec.states[edge.dest].meaning == "arguments"  # the name comes behind them
+        early = node.tool < 0 and spec.states[edge.dest].meaning == "arguments"  # the name follows the arguments
         if "name" in edge.actions or early:
             if not self.request.calls or node.due or (node.called and not self.request.parallel):
                 return
@@ -255,7 +255,7 @@ class Builder:
     def _enter(self, node: Node, edge: Edge, tool: int, state: str, via: str, due: bool) -> Node:
         called = node.called or "name" in edge.actions
         if "name" in edge.actions and node.state in self.late:
-            tool = -1  # its arguments have been written
+            tool = -1  # its arguments are already written
         if not self.request.required and self.request.parallel and self.request.answer is None:
             called = False  # it makes no difference
         opened = self.paths.open_after(node.opened, edge.trigger)
@@ -264,7 +264,7 @@ class Builder:
         return Node(state, via, tool if state in self.concerned else -1, True, called, due, opened=opened)
 
     def _concerned(self) -> set[str]:
-        """The states in which it matters which function is called: its arguments or its name come later."""
+        """Return the states in which it matters which function is called: its arguments or its name come later."""
         found: set[str] = set()
         behind: dict[str, set[str]] = {}
         for source, edges in self.paths.edges.items():
@@ -284,7 +284,7 @@ class Builder:
         return found | self.late
 
     def _named_late(self) -> set[str]:
-        """The states after arguments whose name comes later."""
+        """Return the states after arguments whose name comes later."""
         edges = self.paths.edges
         into = {
             edge.dest for some in edges.values() for edge in some if self.spec.states[edge.dest].meaning == "arguments"
@@ -304,7 +304,7 @@ class Builder:
         return found if named else set()
 
     def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
-        """The text of a transition, its destination, and the trigger by which that state is entered."""
+        """Return the text of a transition, its destination, and the trigger by which that state is entered."""
         spec, trigger = self.spec, edge.trigger
         via = "" if _ends_arguments(edge) else trigger
         shape = spec.terminals.get(trigger)
@@ -325,14 +325,14 @@ class Builder:
         return self._marker(edge), edge.dest, via
 
     def _marker(self, edge: Edge) -> Expr:
-        """The text of a transition, or its special token; one inside of the text is a token as well."""
+        """Return the text of a transition, in which special tokens are tokens, or its special token."""
         tokens = self.request.tokens
         if edge.trigger in self.spec.special_tokens and edge.text in tokens:
             return Token(edge.text, tokens[edge.text])
         return Lit(edge.text) if edge.trigger in self.spec.special_tokens else with_tokens(edge.text, tokens)
 
     def _has(self, trigger: str, action: str) -> bool:
-        """Whether a transition of a trigger has an action."""
+        """Return whether any transition with this trigger has an action."""
         return any(each.trigger == trigger and action in each.actions for each in self.spec.transitions)
 
     def _id(self, shape: Literal | Run | None, quoted: bool) -> Expr:
@@ -347,7 +347,7 @@ class Builder:
     # --- arguments as one value -----------------------------------------------------------------------------------
 
     def _arguments(self, edge: Edge, tool: Tool) -> tuple[Expr, str, str]:
-        """The whole arguments of a call, and the state after them."""
+        """Return the whole arguments of a call, and the state after them."""
         spec = self.spec
         closing = next(iter(self.paths.edges.get(edge.dest, ())), None)
         if closing is None:
@@ -367,7 +367,7 @@ class Builder:
     # --- arguments one by one -------------------------------------------------------------------------------------
 
     def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[Expr, Node | None]]:
-        """From before the first argument to after the last one."""
+        """Yield the moves from before the first argument to after the last one."""
         opening = [edge for edge in edges if "open_arguments" in edge.actions]
         tool = self.request.tools[node.tool]
         waiting = self._waiting()
@@ -381,14 +381,14 @@ class Builder:
         inside = replace(node, state=waiting, via="", inside=True)
         later_edges = self._inner_edges(waiting)
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
-        for edge in at_once:  # the arguments are open before there is one
+        for edge in at_once:  # the arguments are open before the first argument
             label = seq(Lit(edge.lead), self._marker(edge))
             members = self.tagged.members(tool, later_edges, later_edges, waiting)
             if tool.may_be_empty:
                 yield label, inside
             yield seq(label, members), inside
         rest = [edge for edge in opening if edge not in at_once]
-        for edge in rest:  # the arguments are open, and are closed again before there is one
+        for edge in rest:  # the arguments are opened, and closed again without any argument
             closes = any("close_arguments" in each.actions for each in self.paths.edges.get(edge.dest, ()))
             if closes and tool.may_be_empty:
                 yield seq(Lit(edge.lead), self._marker(edge)), replace(inside, state=edge.dest)
@@ -396,7 +396,7 @@ class Builder:
             yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
     def _waiting(self) -> str | None:
-        """The state between two arguments: the one from which the arguments are closed."""
+        """Return the state between two arguments: the one from which the arguments are closed."""
         closing = [
             source
             for source, edges in self.paths.edges.items()
@@ -434,7 +434,7 @@ class Builder:
         return self.known_forbidden[state]
 
     def _note_on_words(self, state: str, words: set[str]) -> None:
-        """Note what text does not hold although it may be no call."""
+        """Note the words that text may not contain although they need not begin a call."""
         held = {each.trigger for each in self.spec.transitions if self.spec.states[each.dest].held}
         shapes = [self.spec.terminals.get(trigger) for trigger in held - set(self.spec.special_tokens)]
         if markers := sorted({shape.text for shape in shapes if isinstance(shape, Literal)} & words):
@@ -445,14 +445,14 @@ class Builder:
             self.note(f"calls have no marker: {some if self.request.declared else none}")
 
     def _token_texts(self) -> Iterator[str]:
-        """The markers that are tokens and nothing else: text may spell them out."""
+        """Yield the markers that are only tokens: text may contain them as characters."""
         for trigger in self.spec.special_tokens:
             shape = self.spec.terminals[trigger]
             if isinstance(shape, Literal) and not self.request.is_text(shape.text):
                 yield shape.text
 
     def _text_edges(self, state: str) -> list[Edge]:
-        """The transitions out of free text in a state: those observed there, and those of other content that fit."""
+        """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
         edges = list(self.paths.edges.get(state, ()))
         if self.spec.states[state].meaning == "content":
             row = self.rows[state]
@@ -464,11 +464,11 @@ class Builder:
         return list(found.values())
 
     def _text_ends(self, state: str) -> bool:
-        """Whether an output may end in the text of a state."""
+        """Return whether an output may end in the text of a state."""
         return self.spec.states[state].meaning == "content" or state in self.ended
 
     def _like(self, state: str) -> str:
-        """The first state of free text with the same transitions as this one."""
+        """Return the first state of free text with the same transitions as this one."""
         if state not in self.alike:
             ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
             key = (
@@ -481,7 +481,7 @@ class Builder:
         return self.alike[state]
 
     def _text_moves(self, node: Node) -> list[tuple[Expr, Node | None]]:
-        """The moves out of free text. All texts of one place end alike, so that a lexer finds no longer match."""
+        """Return the moves out of free text. All texts of one place end alike, so a lexer finds no longer match."""
         ends = self.ends.setdefault(node.state, {})
         while True:
             known, forbidden = len(ends), self._forbidden(node.state)
@@ -491,7 +491,7 @@ class Builder:
             self.known_forbidden[node.state] = Forbidden((*forbidden.words, *list(ends)[known:]))
 
     def _without_code(self, node: Node, forbidden: Forbidden) -> Forbidden:
-        """What text must not contain if a call must come after it."""
+        """Return what text must not contain if a call must follow it."""
         if not self.request.required or node.called or self.spec.states[node.state].meaning != "content":
             return forbidden
         self.note("text before a call that must come holds no backtick, because a call in code is text")
@@ -517,7 +517,7 @@ class Builder:
                     leads = sorted(self._leads(node, edge) | _BLANKS)
                     yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
                 elif TEXT in rows[node.state] and edge.trigger not in rows[rows[node.state][TEXT].dest]:
-                    for lead in sorted(self._leads(node, edge)):  # behind text it is text as well
+                    for lead in sorted(self._leads(node, edge)):  # after text, the trigger would be text as well
                         yield seq(Lit(lead), label), dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, meaning == "content")
@@ -527,7 +527,7 @@ class Builder:
     def _ends_in_text(
         self, node: Node, forbidden: Forbidden, edges: Iterable[Edge]
     ) -> Iterator[tuple[Expr, Node | None]]:
-        """How an output ends in a state of text, or how its text begins."""
+        """Yield the moves with which an output ends in a state of text, or with which its text begins."""
         answer = self.request.answer if self.spec.states[node.state].meaning == "content" else None
         if self.spec.states[node.state].meaning == "content" and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
@@ -545,14 +545,14 @@ class Builder:
             yield Text(forbidden), None
 
     def _leads(self, node: Node, edge: Edge) -> set[str]:
-        """The blanks that were seen before such a transition."""
+        """Return the blanks that were observed before such a transition."""
         every = [*self.paths.edges.get(node.state, ()), *self.pooled]
         return {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
 
     def _until(
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
     ) -> Iterator[tuple[Expr, Node | None]]:
-        """Free text up to a transition: up to the character from which it can no longer be text."""
+        """Yield free text up to a transition, which begins at the first character that can no longer be text."""
         text = label.text if isinstance(label, Lit) else ""
         pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
         if not text:
@@ -570,7 +570,7 @@ class Builder:
             whole = [text.find(end) + len(end) for end in self.ends[state] if end in text]
             at = min(whole) if whole else first_completion(forbidden.words, text)
             if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
-                further = list(self._moves(dest))  # nothing, where a function cannot be called
+                further = list(self._moves(dest))  # empty if a function cannot be called
                 if all(begins_fixed(each) for each, _ in further):
                     for each, following in further:
                         fixed, tail = split_fixed(each)
@@ -579,20 +579,20 @@ class Builder:
             closer, left = (text[:at], text[at:]) if at else (text, "")
             if calling and dest is not None and not self._is_text(dest.state):
                 self.triggers.setdefault(closer)
-            if not at:  # what follows may be many things, so the word itself ends the text
+            if not at:  # several things may follow, so the word itself ends the text
                 self.ends[state][text] = None
             yield seq(Text(forbidden, closer), Lit(left), rest), dest
 
 
 def _ends_arguments(edge: Edge) -> bool:
-    """Whether the arguments of a call are over; in JSON, the object around them."""
+    """Return whether an edge ends the arguments of a call, or in JSON the object around them."""
     if edge.trigger in ("object_end", "object_empty", "end_map item"):
         return True
     return bool({"no_arguments", "close_arguments"} & set(edge.actions))
 
 
 def _run(shape: Run, seen: str) -> Expr:
-    """A run without meaning (such as a counter), of the kind of characters that was observed."""
+    """Return a run without meaning (such as a counter), of the kind of characters that was observed."""
     among = "0123456789" if seen.isdigit() else WORD + "."[: "." in seen]
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)

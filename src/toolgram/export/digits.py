@@ -1,8 +1,8 @@
 """Numbers between bounds as expressions over their digits, at any size.
 
-Strategy: numbers with as many digits are compared digit by digit from the left, so a bound is a chain: a digit that is
-already smaller (or larger) is followed by any digits, one that is equal by the rest of the chain.  Below zero the
-bounds are mirrored.  Numbers with bounds are written without exponents.
+Strategy: numbers with the same number of digits are compared digit by digit from the left, so a bound is a chain: after
+a digit that is already smaller (or larger), any digits may follow; after an equal digit, the rest of the chain. Below
+zero the bounds are mirrored. Numbers with bounds are written without exponents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _some(count: int) -> Expr:
 
 
 def integers(low: int | None, high: int | None) -> Expr:
-    """Whole numbers from `low` to `high`, both included; None for no bound."""
+    """Return the whole numbers from `low` to `high`, both included; None means no bound."""
     options = []
     if low is None or low < 0:
         least = 1 if high is None or high >= 0 else -high
@@ -43,7 +43,7 @@ def integers(low: int | None, high: int | None) -> Expr:
 
 
 def _natural(low: int, high: int | None) -> Expr:
-    """Numbers from 0 on."""
+    """Return the numbers between two bounds that are 0 or more."""
     if high is not None and low > high:
         return NOTHING
     options: list[Expr] = []
@@ -59,7 +59,7 @@ def _natural(low: int, high: int | None) -> Expr:
 
 
 def _between(low: str, high: str) -> Expr:
-    """Digits, as many as in both bounds."""
+    """Return the numbers between two bounds that have the same number of digits."""
     same = 0
     while same < len(low) and low[same] == high[same]:
         same += 1
@@ -107,7 +107,7 @@ def _bound(value: float, excluded: bool) -> Bound:
 
 
 def numbers(low: float | None, low_excluded: bool, high: float | None, high_excluded: bool) -> Expr:
-    """Numbers between two bounds; None for no bound."""
+    """Return the numbers between two bounds; None means no bound."""
     options = []
     least = None if low is None else _bound(low, low_excluded)
     most = None if high is None else _bound(high, high_excluded)
@@ -144,7 +144,7 @@ def _positive(low: Bound, high: Bound | None) -> Expr:
 
 
 def _fraction_from(low: str, excluded: bool) -> Expr:
-    """A fraction with its point, or none where none is needed."""
+    """Return a fraction with its point, which is optional if no fraction is needed."""
     if low:
         return seq(Lit("."), _tail_from(low, excluded))
     return seq(Lit("."), _NOT_ZERO) if excluded else optional(seq(Lit("."), _ANY, _TAIL))
@@ -163,7 +163,7 @@ def _fraction_up_to(high: str, excluded: bool) -> Expr:
 
 
 def _tail_up_to(high: str, excluded: bool) -> Expr:
-    """Digits behind the point; fewer digits are less."""
+    """Return the digits after the point up to a bound; a number with fewer digits is smaller."""
     smaller = seq(_digits(0, int(high[0]) - 1), _TAIL)
     rest = high[1:]
     if rest:

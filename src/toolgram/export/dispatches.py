@@ -1,9 +1,9 @@
 """Free text as xgrammar's own dispatch: the words that the engine looks for.
 
-Strategy: the engine compiles a state of its dispatch in half a millisecond, and has one for each character of a word.
-So of a long special token, of a phrase, and of the name of a function, a part stands for the whole: it excludes a
-little more than the word does, never less, and notes say what.  With eight functions, OLMo 3 compiles in 68 ms instead
-of 114, and Llama 4 in 55 instead of 106 (`python -m benchmarks.exports` over tekken, xgrammar 0.2.8).
+Strategy: the engine compiles a state of its dispatch in half a millisecond, and needs one for each character of a word.
+So long special tokens, phrases and function names are represented by a part: the part excludes a little more than the
+word does, never less, and notes report it. With eight functions, OLMo 3 compiles in 68 ms instead of 114, and Llama 4
+in 55 instead of 106 (`python -m benchmarks.exports` over tekken, xgrammar 0.2.8).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from functools import lru_cache
 
 from toolgram.export.expressions import Text
 
-_SPECIAL = re.compile(r"(<｜|<\|[^\W\d_]\w\w)")  # so much of a special token is read: nothing else begins so
-_MARKER = re.compile(r"(</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}(?:_| [A-Z]{3,})|\{\"[^\W\d_]{3,}_)")  # and of others
-_PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])\Z")  # of which words at the end are read
-_NAME = re.compile(r"[\"']?\w+(_\w+[\"'(])\Z")  # of a function, as a call has it; the last word is read
+_SPECIAL = re.compile(r"(<｜|<\|[^\W\d_]\w\w)")  # this part of a special token is looked for: nothing else begins so
+_MARKER = re.compile(r"(</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}(?:_| [A-Z]{3,})|\{\"[^\W\d_]{3,}_)")  # and of other markers
+_PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])\Z")  # for a phrase: its last words
+_NAME = re.compile(r"[\"']?\w+(_\w+[\"'(])\Z")  # for a function name as a call writes it: its last word
 
 
 def excluded(text: Text, note: Callable[[str], object]) -> tuple[str, ...]:
-    """Return the words that the engine looks for in a text: those that must not stand in it, and its closer."""
+    """Return the words that the engine looks for in a text: those that the text must not contain, and its closer."""
     parts = {word: _part(word) for word in text.forbidden.words}
     found = dict.fromkeys((*parts.values(), *([] if is_told_apart(text) else [text.closer])))
     words = tuple(word for word in found if not any(each != word and each in word for each in found))
@@ -32,12 +32,12 @@ def excluded(text: Text, note: Callable[[str], object]) -> tuple[str, ...]:
 
 
 def is_told_apart(text: Text) -> bool:
-    """Whether a text ends before its closer in any case, because a word that it must not hold is in the closer."""
+    """Return whether a text always ends before its closer, because the closer contains an excluded word."""
     return not text.closer or any(_part(word) in text.closer for word in text.forbidden.words)
 
 
 @lru_cache(maxsize=4096)
 def _part(word: str) -> str:
-    """Return the part of a word that stands for it."""
+    """Return the part of a word that is looked for instead of the word."""
     found = _NAME.match(word) or _PHRASE.match(word) or _SPECIAL.match(word) or _MARKER.match(word)
     return found[1] if found else word

@@ -1,8 +1,8 @@
-"""EBNF for xgrammar, in the shapes that it compiles fast.
+"""EBNF for xgrammar, in the forms that it compiles fast.
 
-Strategy: free text is the engine's own dispatch with excluded words.  Texts end by right recursion.  A repeated group
-is a rule that calls itself.  The engine unrolls counted repetition, so limits on the length of a text are only written
-when they are asked for.
+Strategy: free text is the engine's own dispatch with excluded words. Texts end by right recursion. A repeated group is
+a rule that calls itself. The engine unrolls counted repetition, so limits on the length of a text are only written on
+request.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_COUNTED, MOST_WRITTEN_BLANKS
 
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
-_MOST_CHARACTERS = 8  # of an id, each of which takes 3 ms to compile
-_WIDE = 2000  # characters of a set, of which the engine has many tokens
+_MOST_CHARACTERS = 8  # of an id; each one takes 3 ms to compile
+_WIDE = 2000  # characters of a set for which the engine's vocabulary has many tokens
 
 
 class EbnfWriter(BnfWriter):
@@ -41,11 +41,11 @@ class EbnfWriter(BnfWriter):
     most_counted = most_required = 4  # each rule takes time to compile
 
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
-        """The rules of the grammar, after the passes."""
+        """Return the rules of the grammar, after the passes."""
         return super().all_rules(with_closers_apart(root, is_told_apart))
 
     def token(self, expr: Token) -> Piece:
-        """A token by its id. Rules have no other name for it: without one it is text, which is read as well."""
+        """Return a token by its id. Without an id, which rules need, it is text, which the parser also reads."""
         if expr.id is None:
             self.note(
                 f"inside of lists and objects {expr.text} is written as text, because rules know tokens by their ids"
@@ -54,7 +54,7 @@ class EbnfWriter(BnfWriter):
         return Atom(f"Token({expr.id})")
 
     def characters(self, expr: Chars) -> Piece:
-        """A run of characters, which is only counted where that is cheap, or asked for."""
+        """Return a run of characters, which is counted only if that is cheap or requested."""
         if expr.but or expr.most <= _MOST_CHARACTERS or self.length_limits:
             return super().characters(expr)
         self.note(
@@ -63,11 +63,11 @@ class EbnfWriter(BnfWriter):
         return row(self.char_class(expr.first), Counted(self.char_class(expr.rest), "*"))
 
     def blanks(self, expr: Blanks | None = None) -> Piece:
-        """Blanks where JSON allows them, uncounted: every state of a count is compiled, and looked at for each mask."""
+        """Return the blanks that JSON allows, uncounted: a count compiles each state, and visits it for each mask."""
         return super().blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
 
     def starred(self, expr: Star) -> Piece:
-        """A rule that calls itself, unless it is one character."""
+        """Return a rule that calls itself, or one counted character."""
         if isinstance(expr.body, Class):
             return Counted(self.item(expr.body), "*")
         key = ("star", expr)
@@ -78,7 +78,7 @@ class EbnfWriter(BnfWriter):
         return Atom(self.names[key])
 
     def repeated(self, expr: Repeat) -> Piece:
-        """Limits on the length of a text are left out, unless they are asked for."""
+        """Return a repetition, without limits on the length of a text unless they are requested."""
         found = self._uncounted(expr)
         if found != expr:
             return self.option(found)
@@ -91,13 +91,13 @@ class EbnfWriter(BnfWriter):
         return super().repeated(expr)
 
     def _is_slow(self, expr: Repeat) -> bool:
-        """Whether the engine unrolls a repetition at a high price."""
+        """Return whether the engine unrolls a repetition at a high cost."""
         if expr.high is None and expr.low <= _MOST_UNROLLED:
             return False
         return expr.is_length or _has_wide_class(expr)
 
     def _uncounted(self, expr: Repeat) -> Expr:
-        """A repetition without a limit that is not enforced."""
+        """Return a repetition without a limit that is not enforced."""
         if self.length_limits or not self._is_slow(expr):
             return expr
         self.note(
@@ -107,18 +107,18 @@ class EbnfWriter(BnfWriter):
         return Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
 
     def quoted(self, expr: Quoted) -> Piece:
-        """A text as a value: a rule, which may stand in many places."""
+        """Return the rule of a text as a value, which may be used in many places."""
         return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
 
     def pattern(self, expr: Expr) -> Piece:
-        """A text of some form as one regular expression: five patterns compile in 79 ms instead of 126."""
+        """Return a text of some form as one regular expression: five patterns compile in 79 ms instead of 126."""
         written = regular(self._without_limits(expr))
         if written is None or self.length_limits or "(?s" in written:
             return self.body(expr)
         return Atom(f"Regex({self.literal(written).text})")
 
     def _without_limits(self, expr: Expr) -> Expr:
-        """The expression without the counts that are not enforced."""
+        """Return the expression without the counts that are not enforced."""
         match expr:
             case Seq():
                 return seq(*map(self._without_limits, expr.parts))
@@ -134,7 +134,7 @@ class EbnfWriter(BnfWriter):
         return expr
 
     def _limited(self, expr: Repeat) -> Piece:
-        """A rule with a limit on its characters; a short escape counts as two of them."""
+        """Return a rule with a limit on its characters; a short escape counts as two of them."""
         if expr.high is None:
             return super().repeated(expr)
         key = ("limited", expr)
@@ -148,7 +148,7 @@ class EbnfWriter(BnfWriter):
     # --- text -----------------------------------------------------------------------------------------------------
 
     def text(self, expr: Text) -> Piece:
-        """Free text as the engine's dispatch, which is told the words that must not stand in it."""
+        """Return free text as the engine's dispatch, which excludes the words that the text must not contain."""
         words = excluded(expr, self.note)
         key = ("text", words)
         if key not in self.names:
@@ -162,7 +162,7 @@ class EbnfWriter(BnfWriter):
 
 
 def _has_wide_class(expr: Repeat) -> bool:
-    """Whether a repetition is of a set with most characters."""
+    """Return whether a repetition is of a set with most characters."""
     pending: list[Expr] = [expr.body]
     while pending:
         here = pending.pop()

@@ -1,11 +1,11 @@
 """Regular expressions of JSON Schema, which are ECMAScript's, as expressions.
 
-Strategy: one small reader, because the libraries on the index match and give no tree (regress, corvus-regex-ecma262),
-and Python's own parser reads another language (`\\d` of Unicode, no `\\p`, no `\\cA`).  A pattern may match anywhere in
-a text, so any text stands beside what is not anchored.  Lookaround, backreferences, properties other than general
-categories, and anchors in the middle have no expression: such a pattern is left out, and a note says so.  Classes are
-those of the `u` flag: `\\d` and `\\w` are ASCII.  Whether a text matches is found by derivatives, so no pattern of a
-stranger is ever run with backtracking.
+Strategy: a small parser, because the libraries on the index match and give no tree (regress, corvus-regex-ecma262), and
+Python's own parser reads another language (`\\d` of Unicode, no `\\p`, no `\\cA`). A pattern may match anywhere in a
+text, so any text may precede or follow it unless it is anchored. Lookaround, backreferences, properties other than
+general categories, and anchors in the middle have no expression: such a pattern is left out, and a note reports it.
+Classes are those of the `u` flag: `\\d` and `\\w` are ASCII. Derivatives decide whether a text matches, so no untrusted
+pattern is ever run with backtracking.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _BEGIN, _END = object(), object()
 
 
 class NotAPattern(ValueError):
-    """Text that is no regular expression."""
+    """Text that is not a regular expression."""
 
 
 class _NoExpression(Exception):
@@ -81,7 +81,7 @@ class _Times:
 
 @lru_cache(maxsize=512)
 def pattern_text(pattern: str) -> Expr | None:
-    """The texts in which a pattern is found; None if there is no expression for them."""
+    """Return the texts in which a pattern is found; None if there is no expression for them."""
     try:
         return _whole(_Reader(pattern).whole(), False, False)
     except (_NoExpression, NotAPattern):
@@ -89,7 +89,7 @@ def pattern_text(pattern: str) -> Expr | None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise NotAPattern for text that is no regular expression."""
+    """Raise NotAPattern if the text is not a regular expression."""
     try:
         _Reader(pattern).whole()
     except _NoExpression:
@@ -97,7 +97,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def shortened(pattern: str) -> str:
-    """A pattern as notes show it."""
+    """Return a pattern as notes show it."""
     return repr(pattern if len(pattern) <= _LONGEST_SHOWN else pattern[:_LONGEST_SHOWN] + "...")
 
 
@@ -115,7 +115,7 @@ class _Reader:
         return found
 
     def takes(self, text: str) -> bool:
-        """Whether this comes next; it is read then."""
+        """Return whether the given text comes next, and consume it if so."""
         found = self.text.startswith(text, self.at)
         self.at += len(text) if found else 0
         return found
@@ -171,7 +171,7 @@ class _Reader:
         return _Group(found)
 
     def times(self, body: object) -> object:
-        """What a quantifier makes of a term."""
+        """Return a term with its quantifier, if one follows."""
         low, high = 1, 1
         marks: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
         counted = self.matched(_COUNT)
@@ -184,7 +184,7 @@ class _Reader:
             self.at += 1
         else:
             return body
-        self.takes("?")  # as few as possible, which changes no language
+        self.takes("?")  # lazy matching, which does not change the language
         if body in (_BEGIN, _END):
             raise _NoExpression
         if most is not None and low > most:
@@ -192,7 +192,7 @@ class _Reader:
         return _Times(body, low, most)
 
     def escape(self, inside: bool) -> int | Ranges:
-        """A character, or a set, behind a backslash."""
+        """Return the character or set that follows a backslash."""
         if self.at >= len(self.text):
             raise NotAPattern("a backslash escapes nothing")
         code = self.matched(_CODE)
@@ -212,7 +212,7 @@ class _Reader:
         return _CONTROLS.get(char, ord(char))
 
     def code(self, found: re.Match[str]) -> int:
-        """A character by its number; two halves of one are one."""
+        """Return a character by its number; two surrogate escapes are one character."""
         if found[4]:
             return ord(found[4]) % 32
         number = int(found[1] or found[2] or found[3], 16)
@@ -225,7 +225,7 @@ class _Reader:
         return number
 
     def set(self) -> Ranges:
-        """A class in brackets."""
+        """Return the ranges of a class in brackets."""
         negated = self.takes("^")
         found: list[tuple[int, int]] = []
         while not self.takes("]"):
@@ -260,7 +260,7 @@ def _character(code: int) -> Expr:
 
 @lru_cache(maxsize=64)
 def _category(name: str) -> Ranges:
-    """The characters of a general category."""
+    """Return the characters of a general category."""
     short = _LONG_NAMES.get(name, name)
     if short == "Any":
         return ALL.ranges
@@ -280,7 +280,7 @@ def _category(name: str) -> Ranges:
 
 
 def _whole(options: Sequence[Sequence[object]], begun: bool, ended: bool) -> Expr:
-    """Whole texts: any text stands beside what is not anchored."""
+    """Return whole texts: any text may precede or follow what is not anchored."""
     return choice(*(_anchored(list(items), begun, ended) for items in options))
 
 
@@ -319,7 +319,7 @@ def _expression(item: object) -> Expr:
 
 
 def matches(expr: Expr, text: str) -> bool:
-    """Whether an expression of a pattern matches a whole text."""
+    """Return whether an expression of a pattern matches a whole text."""
     for char in text:
         expr = _after(expr, char)
         if expr == NOTHING:
@@ -329,7 +329,7 @@ def matches(expr: Expr, text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _after(expr: Expr, char: str) -> Expr:
-    """What is left of an expression after a character."""
+    """Return the rest of an expression after a character."""
     match expr:
         case Lit():
             return Lit(expr.text[1:]) if expr.text[1:] and expr.text[0] == char else _empty_if(expr.text == char)

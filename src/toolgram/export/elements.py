@@ -1,8 +1,8 @@
-"""Values with elements inside: each member of an object is an element with its name, each item of a list one as well.
+"""Values with elements inside: each member of an object and each item of a list is an element with a name.
 
-Strategy: the tag that closes an element has its name, so a value is written together with its closing tag, and what
-stands inside follows the schema.  A text must not contain a tag: it may begin like one, as long as it does not go on
-like one that closes another element.  Elements of a schema that refers to itself are written a few levels deep.
+Strategy: the tag that closes an element has its name, so a value is written together with its closing tag, and its
+content follows the schema. A text must not contain a tag: it may begin like one, if it does not continue like one that
+closes another element. Elements of a schema that refers to itself are written a few levels deep.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENFORCED = {
 
 
 class Elements:
-    """Writes values in the tags of one format. `definitions` are those that references point into."""
+    """Writes values in the tags of one format. `definitions` are the targets of references."""
 
     def __init__(
         self,
@@ -40,11 +40,11 @@ class Elements:
         self._note = note
 
     def argument(self, key: str, schema: Any) -> Expr:
-        """The value of an argument, and the tag that closes it."""
+        """Return the value of an argument, and the tag that closes it."""
         return self._value((self._own or key,), schema)
 
     def _value(self, names: tuple[str, ...], schema: Any) -> Expr:
-        """A value of this schema in elements of these names, one inside the other, and the tag that closes it."""
+        """Return a value of this schema in elements of these names, nested, and the tag that closes it."""
         return choice(*(self._one(names, each) for each in alternatives(schema, self._definitions)))
 
     def _one(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
@@ -66,7 +66,7 @@ class Elements:
         return seq(inside, closer)
 
     def _text(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
-        """Text up to the closing tag; where tags are plain, it holds no tag of an element that is open, else none."""
+        """Return text up to the closing tag. It holds no tag of an open element if tags are plain, else no tag."""
         closer = f"{self._closing}{names[-1]}>"
         within = text_of_schema(schema, self._note) if schema.get("type") == "string" else None
         if self._opening == "<":
@@ -89,7 +89,7 @@ class Elements:
         return times(item, schema.get("minItems", 0), schema.get("maxItems"))
 
     def _members(self, names: tuple[str, ...], schema: Mapping[str, Any]) -> Expr:
-        """The declared members in the order of the schema."""
+        """Return the declared members in the order of the schema."""
         required = set(schema.get("required", ()))
         found: list[Expr] = []
         for name, declared in schema.get("properties", {}).items():

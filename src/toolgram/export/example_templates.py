@@ -1,9 +1,9 @@
-"""A `response_template` of transformers for a shipped format: written from how the format reads its own example.
+"""A `response_template` of transformers for a shipped format, derived from how the format reads its own example.
 
-Strategy: the example in a machine file has reasoning, text and two calls. The parser says of each character what it is,
-so the texts around names, arguments and values can be read off its events. A template is a table of expressions: what
-is not the same in both calls cannot be one. So what was written is tried on the example, on the example with other
-names, and on its calls alone; a kind of call that is not read back as the format reads it is left out, with a note.
+Strategy: the example in a machine file has reasoning, text and two calls. The parser's events classify each character,
+so they show the texts around names, arguments and values. A template is a table of expressions, so only what is the
+same in both calls can be in one. The result is tried on the example, on the example with other names, and on its calls
+alone; a kind of call that is not read back as the format reads it is left out, with a note.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from toolgram.message import ToolCall
 LEFT_AROUND = "some markers around content are left in it"
 LEFT_OUT = "calls of this format cannot be expressed, and are left in content"
 _NAME = r"(?P<name>[^\s<>\"'{}\[\]()=:]+)"
-_SIZES = 2  # calls of an example that are looked at
+_SIZES = 2  # calls of an example that are used
 
 
 @dataclass
 class Call:
     """One call of the example: the text around its parts."""
 
-    before: str = ""  # since the text before it, or the call before it
+    before: str = ""  # since the preceding text or call
     name: str = ""
-    between: str = ""  # the name and the arguments
+    between: str = ""  # between the name and the arguments
     arguments: str = ""
     values: list[tuple[str, str, str, str]] = field(default_factory=list)  # before a key, key, before its value, value
-    after: str = ""  # behind the last argument, up to the end
+    after: str = ""  # after the last argument, up to the end
 
 
 def example_fields(fmt: Format, notes: list[str]) -> tuple[dict[str, Any], str]:
-    """The fields of a template, and the marker that opens reasoning. What has no place in them is noted."""
+    """Return the fields of a template, and the marker that opens reasoning. Note whatever they cannot express."""
     events = fmt.parser().feed(fmt.example)
     fields: dict[str, Any] = {}
     opened = _reasoning(fmt, events, fields, notes)
@@ -63,7 +63,7 @@ def example_fields(fmt: Format, notes: list[str]) -> tuple[dict[str, Any], str]:
 
 
 def _content_of(text: str, fields: dict[str, Any]) -> str:
-    """What of a text is in no other region, without the markers around content."""
+    """Return the part of a text that is in no other region, without the markers around content."""
     for name in ("tool_calls", "thinking"):
         each = fields.get(name, {})
         opens = each.get("open_pattern") or re.escape(each.get("open", ""))
@@ -75,7 +75,7 @@ def _content_of(text: str, fields: dict[str, Any]) -> str:
 
 
 def _first_marker(fmt: Format, before: str, calls: Sequence[ToolCall]) -> str:
-    """What begins the calls, without what closes the text before them."""
+    """Return the text that begins the calls, without the markers that close the text before them."""
     place = fmt.example.find(before)
     wanted = [(call.name, call.arguments) for call in calls]
     found = before
@@ -89,7 +89,7 @@ def _first_marker(fmt: Format, before: str, calls: Sequence[ToolCall]) -> str:
 
 
 def _is_wrapper(fmt: Format, text: str) -> bool:
-    """Whether a marker stands around content and is no part of it."""
+    """Return whether a marker may surround content without being part of it."""
     for each in (f"{text}a", f"a{text}"):
         said = fmt.parse(each, prefix="")
         if text and said.content == "a" and not (said.reasoning or said.anomalies):
@@ -98,7 +98,7 @@ def _is_wrapper(fmt: Format, text: str) -> bool:
 
 
 def _content(fmt: Format, marks: Collection[str]) -> dict[str, Any]:
-    """Content, without the markers around it that belong to nothing else."""
+    """Return the field for content, without the markers around it that belong to nothing else."""
     texts = {text.strip() for text in fmt.program.literals.values() if text.strip()[:1] in ("<", "[")}
     ends = {text for text in texts - set(marks) if _is_wrapper(fmt, text)}
     closers = "|".join(_text(text) for text in sorted(ends, key=len, reverse=True) if text)
@@ -121,7 +121,7 @@ def _reasoning(fmt: Format, events: Sequence[Event], fields: dict[str, Any], not
 
 
 def calls_of(events: Sequence[Event]) -> list[Call]:
-    """The calls among events."""
+    """Return the calls among events."""
     calls: list[Call] = []
     run, open_call, key = "", False, None
     for event in events:
@@ -155,14 +155,14 @@ def calls_of(events: Sequence[Event]) -> list[Call]:
 
 
 def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] | None:
-    """The field for calls. `trims` says whether a line break at the edges of a value is none of it."""
+    """Return the field for calls. `trims` means that a line break at the edges of a value is not part of it."""
     first = calls[0]
     if first.name.startswith('"'):
         return _as_json(calls)
     if first.arguments.startswith("("):
         return None  # Python
     if len(calls) < _SIZES:
-        return None  # where the first call ends, and what belongs to all of them, cannot be told
+        return None  # one call does not show where it ends, and what all calls share
     opener = _common_end(first.before, calls[1].before)
     if not opener.strip():
         return None
@@ -189,7 +189,7 @@ def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] |
 
 
 def _close(closer: str, opener: str, after: str) -> dict[str, Any]:
-    """What ends a call: its own marker, or where the next one begins."""
+    """Return the field for the end of a call: its own marker, or the place where the next call begins."""
     if closer.strip():
         rest = after.rpartition(closer.strip())[2].strip()
         return {"close_pattern": _text(closer.strip()) + (rf"(?:\s*{_text(rest)})?\s*" if rest else r"\s*")}
@@ -198,7 +198,7 @@ def _close(closer: str, opener: str, after: str) -> dict[str, Any]:
 
 
 def _tags(call: Call, trims: bool) -> tuple[str, str, str] | None:
-    """Behind the name, the expression of an argument, and what closes the call."""
+    """Return the text after the name, the expression of an argument, and the text that closes the call."""
     if len(call.values) < _SIZES:
         return None
     (head, _, sep, _), (middle, _, other, _) = call.values[:_SIZES]
@@ -213,7 +213,7 @@ def _tags(call: Call, trims: bool) -> tuple[str, str, str] | None:
 
 
 def _as_json(calls: list[Call]) -> dict[str, Any] | None:
-    """Calls that are JSON objects, or a list of them, between markers."""
+    """Return the field for calls that are JSON objects, or a list of them, between markers."""
     before = calls[0].before
     rest = "".join(call.name + call.between + call.arguments + call.after for call in calls)
     found_json = _first_json(before, rest)
@@ -260,7 +260,7 @@ def _as_json(calls: list[Call]) -> dict[str, Any] | None:
 
 
 def _first_json(before: str, rest: str) -> tuple[int, Any, str] | None:
-    """Where in `before` the JSON of a call begins, its value, and what stands behind it."""
+    """Return where in `before` the JSON of a call begins, its value, and the text after it."""
     for place, mark in enumerate(before):
         if mark in "[{":
             try:
@@ -272,7 +272,7 @@ def _first_json(before: str, rest: str) -> tuple[int, Any, str] | None:
 
 
 def _path(item: Any, name: str) -> tuple[list[str], str] | None:
-    """Where in a call the name stands."""
+    """Return the path and the key of the name in a call."""
     if not isinstance(item, dict):
         return None
     for key, value in item.items():
@@ -284,12 +284,12 @@ def _path(item: Any, name: str) -> tuple[list[str], str] | None:
 
 
 def _text(text: str) -> str:
-    """An expression for a text; blanks in it may be any, or none."""
+    """Return an expression for a text; blanks in it may be any blanks, or missing."""
     return r"\s*".join(re.escape(part) for part in re.split(r"\s+", text))
 
 
 def _either(texts: Sequence[str]) -> str:
-    """An expression for texts that differ in one word at most, such as an id."""
+    """Return an expression for texts that differ in one word at most, such as an id."""
     first, *others = texts
     if all(other == first for other in others):
         return _text(first)
@@ -305,13 +305,13 @@ def _common_start(*texts: str) -> str:
 
 
 def _whole_markers(text: str) -> str:
-    """A text without the marker that it ends in the middle of."""
+    """Return a text without an incomplete marker at its end."""
     begun = text.rfind("<")
     return text[:begun] if begun > text.rfind(">") else text
 
 
 def _common_end(*texts: str) -> str:
-    """The end that texts have in common, from where a marker begins in it."""
+    """Return the end that texts have in common, from where a marker begins in it."""
     found = _common_start(*(text[::-1] for text in texts))[::-1]
     if all(found == text or text[-len(found) - 1].isspace() for text in texts) or found[:1] in ("", "<", "[", "\n"):
         return found
@@ -320,7 +320,7 @@ def _common_end(*texts: str) -> str:
 
 
 def _trims_lines(fmt: Format, call: Call) -> bool:
-    """Whether the format leaves out a line break that stands at the edges of a value."""
+    """Return whether the format drops a line break at the edges of a value."""
     if not call.values:
         return False
     _, key, sep, value = call.values[0]
@@ -332,7 +332,7 @@ def _trims_lines(fmt: Format, call: Call) -> bool:
 
 
 def _variants(fmt: Format, calls: Sequence[ToolCall]) -> Iterator[tuple[str, Sequence[ToolCall]]]:
-    """The example, the same with other names, and as an answer that begins with its calls; each with its calls."""
+    """Yield the example, the same with other names, and an answer that begins with its calls; each with its calls."""
     yield fmt.example, calls
     renamed = fmt.example
     for call in calls:
@@ -349,7 +349,7 @@ def _variants(fmt: Format, calls: Sequence[ToolCall]) -> Iterator[tuple[str, Seq
 
 
 def _reads_back(made: dict[str, Any], text: str, calls: Sequence[ToolCall]) -> bool:
-    """Whether the expressions find in the example what the format reads there."""
+    """Return whether the expressions find in the example what the format reads there."""
     found: list[tuple[str, Any]] = []
     place = 0
     while (opened := re.compile(made["open_pattern"], re.DOTALL).search(text, place)) is not None:

@@ -1,9 +1,9 @@
-"""The one form from which all exporters write: regular expressions over text, with values of other languages as leaves.
+"""The one form that all exporters write from: regular expressions over text, with values of other languages as leaves.
 
-Strategy: outside of values a format is regular, so a tree without names is enough.  A structural tag can express
-nothing else.  Nodes are immutable, and equal nodes are the same object.  The constructors keep the tree small: no
-nested sequences, adjacent texts joined, a common beginning of alternatives written once.  `NOTHING` is the expression
-that no text matches: alternatives without an end disappear.
+Strategy: outside of values a format is regular, so a tree without names is enough. A structural tag can express nothing
+else. Nodes are immutable, and equal nodes are the same object. The constructors keep the tree small: no nested
+sequences, adjacent texts joined, a common beginning of alternatives written once. `NOTHING` is the expression that no
+text matches: alternatives without an end disappear.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Lit(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Token(Shared):
-    """One special token. Where its `id` is not known, the engine knows it by its text."""
+    """One special token. If its `id` is not known, the engine identifies it by its text."""
 
     text: str
     id: int | None
@@ -63,7 +63,7 @@ class Token(Shared):
 class Chars(Shared):
     """A bounded run of characters: one of `first`, and up to `most` - 1 of `rest`, but none of the texts `but`.
 
-    Both classes are the characters themselves.
+    `first` and `rest` list their characters.
     """
 
     first: str
@@ -81,9 +81,9 @@ class Class(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Repeat(Shared):
-    """So many times; any number from `low` on where `high` is None.
+    """A body repeated from `low` to `high` times; without an upper limit if `high` is None.
 
-    `is_length` says that this is a limit on the length of a text, which some engines enforce only at a high price.
+    `is_length` means that this is a limit on the length of a text, which some engines enforce only at a high cost.
     """
 
     body: Expr
@@ -94,28 +94,28 @@ class Repeat(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Seq(Shared):
-    """One after the other."""
+    """A sequence of parts."""
 
     parts: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Choice(Shared):
-    """One of several; without options, nothing matches."""
+    """One of several options; without options, nothing matches."""
 
     options: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Star(Shared):
-    """Any number of times."""
+    """A body repeated any number of times."""
 
     body: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Json(Shared):
-    """A JSON value that a schema allows. `schema` is its canonical text; `any_order`: of the outermost keys."""
+    """A JSON value that a schema allows. `schema` is its canonical text; `any_order` applies to the outermost keys."""
 
     schema: str
     any_order: bool = False
@@ -123,14 +123,14 @@ class Json(Shared):
 
 @dataclass(frozen=True, eq=False)
 class EngineFormat(Shared):
-    """What a format of xgrammar's structural tags matches. `text` is that format as JSON; no other target has it."""
+    """A format of xgrammar's structural tags, as JSON in `text`; no other target supports it."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class Blanks(Shared):
-    """Blanks where JSON allows them, a limited number."""
+    """The blanks that JSON allows, a limited number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Quoted(Shared):
 
 @dataclass(frozen=True, eq=False)
 class OtherName(Shared):
-    """A name in JSON, with its quotes, that is none of some names."""
+    """A name in JSON, with its quotes, that differs from some names."""
 
     but: tuple[str, ...]
 
@@ -156,9 +156,9 @@ class Forbidden(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Text(Shared):
-    """Free text that contains nothing forbidden. It ends with `closer`, where there is one.
+    """Free text that contains nothing forbidden. It ends with `closer`, if there is one.
 
-    `within` is what the text must be besides: the expression of a pattern or a length.
+    `within` is an expression that the text must also match, for a pattern or a length.
     """
 
     forbidden: Forbidden
@@ -170,7 +170,7 @@ class Text(Shared):
 class Member(Shared):
     """An argument: how it is written as the first and as a later one."""
 
-    name: str  # "" for one that is not declared, which may be repeated
+    name: str  # "" for an undeclared one, which may be repeated
     first: Expr
     later: Expr
     required: bool
@@ -201,7 +201,7 @@ class Ref(Shared):
 
 @dataclass(frozen=True, eq=False)
 class Break(Shared):
-    """Nothing; it keeps the texts on either side apart."""
+    """The empty text, which keeps the texts on either side apart."""
 
 
 Expr: TypeAlias = (
@@ -230,7 +230,7 @@ NOTHING = Choice(())
 
 
 def seq(*parts: Expr) -> Expr:
-    """One after the other, simplified."""
+    """Return a simplified sequence."""
     flat: list[Expr] = []
     for part in parts:
         if part == NOTHING:
@@ -248,7 +248,7 @@ def seq(*parts: Expr) -> Expr:
 
 
 def _turn(parts: list[Expr]) -> None:
-    """`(x a)* x b` is `x (a x)* b`, which says x in one place less often."""
+    """Rewrite `(x a)* x b` as `x (a x)* b`, which contains x once less."""
     for at, part in enumerate(parts[:-1]):
         body = part.body if isinstance(part, Star) else None
         if not isinstance(body, Seq):
@@ -263,7 +263,7 @@ def _turn(parts: list[Expr]) -> None:
 
 
 def choice(*options: Expr) -> Expr:
-    """One of several, simplified; a common beginning is written once."""
+    """Return a simplified choice, in which a common beginning is written once."""
     flat: dict[Expr, None] = {}
     for option in options:
         flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
@@ -282,7 +282,7 @@ def choice(*options: Expr) -> Expr:
 
 
 def with_tokens(text: str, tokens: Mapping[str, int | None]) -> Expr:
-    """A fixed text, in which the texts of tokens are tokens."""
+    """Return a fixed text in which the texts of tokens are tokens."""
     inside = sorted((token for token in tokens if token in text), key=len, reverse=True)
     if not inside:
         return Lit(text)
@@ -291,14 +291,14 @@ def with_tokens(text: str, tokens: Mapping[str, int | None]) -> Expr:
 
 
 def star(body: Expr) -> Expr:
-    """Any number of times, simplified."""
+    """Return a simplified repetition, any number of times."""
     if body in (NOTHING, EMPTY):
         return EMPTY
     return body if isinstance(body, Star) else Star(body)
 
 
 def optional(body: Expr) -> Expr:
-    """Once or not at all."""
+    """Return an expression or the empty text."""
     return choice(body, EMPTY)
 
 
@@ -306,7 +306,7 @@ _LAST = 0x10FFFF
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Ranges of code points, sorted and apart from each other."""
+    """Return ranges of code points, sorted and apart from each other."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + 1:
@@ -317,7 +317,7 @@ def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], .
 
 
 def complement(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """All other code points."""
+    """Return all other code points."""
     found: list[tuple[int, int]] = []
     begin = 0
     for low, high in joined_ranges(ranges):
@@ -330,17 +330,17 @@ def complement(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]
 
 
 def without_characters(ranges: tuple[tuple[int, int], ...], codes: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The ranges without some code points."""
+    """Return the ranges without some code points."""
     return complement([*complement(ranges), *((code, code) for code in codes)])
 
 
 def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
-    """Whether a set has most characters, so that it is written by those that it does not have."""
+    """Return whether a set has most characters, so that it is written by those that it excludes."""
     return bool(ranges) and ranges[-1][1] == _LAST
 
 
 def behind(expr: Expr, read: str) -> Expr:
-    """The rest of an expression after `read`, the beginning of a marker that is written already."""
+    """Return the rest of an expression after `read`, the beginning of a marker that is already written."""
     match expr:
         case Lit():
             if expr.text.startswith(read):
@@ -365,7 +365,7 @@ def _may_be_empty(part: Expr) -> bool:
 
 
 def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
-    """The same for a sequence."""
+    """Return the rest of a sequence after `read`."""
     if not read:
         return seq(*parts)
     if not parts:
@@ -378,7 +378,7 @@ def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
 
 
 def children(expr: Expr) -> list[Expr]:
-    """The expressions directly inside one."""
+    """Return the expressions directly inside an expression."""
     match expr:
         case Seq():
             return list(expr.parts)
@@ -394,7 +394,7 @@ def children(expr: Expr) -> list[Expr]:
 
 
 def members_in_turn(members: Members) -> Expr:
-    """Arguments in their own order. Of very many, those between two required ones may be repeated, in any order."""
+    """Return arguments in their own order. Of very many, those between two required ones may repeat, in any order."""
     if sum(not member.required for member in members.members) > MOST_OPTIONAL_MEMBERS:
         return _in_runs(members.members)
     found = members.members
@@ -410,19 +410,19 @@ def members_in_turn(members: Members) -> Expr:
 
 
 def _later(member: Member) -> Expr:
-    """A member that may come after others."""
+    """Return a member that may come after others."""
     if not member.name:
         return star(member.later)
     return member.later if member.required else optional(member.later)
 
 
 def _begun(member: Member, following: Expr) -> Expr:
-    """A member that comes first, and what may come after it."""
+    """Return a member that comes first, and what may follow it."""
     return seq(member.first, following) if member.name else seq(member.first, star(member.later), following)
 
 
 def _in_runs(members: tuple[Member, ...]) -> Expr:
-    """Runs of members that need not be there, with a required one between each two: as large as the members are."""
+    """Return runs of optional members, separated by required ones: the result is as large as the members are."""
     runs: list[list[Member]] = [[]]
     required = [member for member in members if member.required]
     for member in members:
@@ -440,9 +440,9 @@ def _in_runs(members: tuple[Member, ...]) -> Expr:
 
 
 def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:
-    """Arguments in any order, as a choice for every set of `counted` ones that has been written.
+    """Return arguments in any order, as a choice for every set of `counted` ones that has been written.
 
-    The required ones must be among those; the others may stand any number of times.
+    The required ones must be among those; the others may occur any number of times.
     """
     named = [member for member in members.members if member.name in counted]
     loose = [member for member in members.members if member.name not in counted]
@@ -466,7 +466,7 @@ class Export:
 
     `text` is the grammar. `triggers` are the words with which a call begins, for engines that constrain lazily. `stop`
     are the tokens that end a turn; no output contains them. `preserved_tokens` are special tokens that must reach the
-    engine as text. `notes` say what this grammar cannot express, and what it allows or forbids instead.
+    engine as text. `notes` report what this grammar cannot express, and what it allows or forbids instead.
     """
 
     target: str
@@ -492,7 +492,7 @@ class Export:
         return LogitsProcessor(self.compile(tokenizer))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-able data."""
+        """Return the export as JSON-able data."""
         return {
             "target": self.target,
             "text": self.text,
@@ -504,13 +504,13 @@ class Export:
 
 
 def begins_fixed(label: Expr) -> bool:
-    """Whether an expression begins with fixed text."""
+    """Return whether an expression begins with fixed text."""
     head = label.parts[0] if isinstance(label, Seq) and label.parts else label
     return isinstance(head, Lit)
 
 
 def split_fixed(label: Expr) -> tuple[str, Expr]:
-    """The fixed text with which an expression begins, and the rest."""
+    """Return the fixed text with which an expression begins, and the rest."""
     if isinstance(label, Lit):
         return label.text, EMPTY
     assert isinstance(label, Seq)

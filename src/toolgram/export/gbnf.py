@@ -1,6 +1,6 @@
 """GBNF for llama.cpp, which reads rules character by character, without any compilation.
 
-Strategy: free text is its automaton, every count is written, and a name that is none of some names is exactly that.
+Strategy: free text is its automaton, every count is written, and undeclared names are expressed exactly.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class GbnfWriter(BnfWriter):
     """GBNF for llama.cpp."""
 
     def spell(self, name: str) -> str:
-        """Names have hyphens only."""
+        """Return a name with hyphens, the only separator that GBNF allows."""
         return name.replace("_", "-")
 
     def blanks(self, expr: Blanks | None = None) -> Piece:
-        """Blanks where JSON allows them: a rule, which is written out only once."""
+        """Return the rule for the blanks that JSON allows, which is written out only once."""
         return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
 
     def text(self, expr: Text) -> Piece:
-        """Free text, by its automaton; texts that end in many ways share it."""
+        """Return free text, by its automaton, which texts with several closers share."""
         return self.automaton(expr) if expr.closer in expr.forbidden.words else self.text_and_closer(expr)
 
     def name_but(self, expr: OtherName) -> Expr:
-        """Exactly the other names: after each beginning of a declared one, any other character."""
+        """Return exactly the other names: after each beginning of a declared name, any other character."""
         names = tuple(dict.fromkeys(json.dumps(name, ensure_ascii=False)[1:-1] for name in expr.but))
         return seq(Lit('"'), _other_than(names, ""))
 

@@ -1,7 +1,7 @@
 """Lark for llguidance, which has a lexer.
 
-Strategy: free text must be one terminal that defines its own end: any text without a marker before that end.  Sets of
-characters and their repetition are terminals as well.  Arguments in any order are rules, one for each set of arguments
+Strategy: free text must be one terminal that defines its own end: any text without a marker before that end. Sets of
+characters and their repetition are terminals as well. Arguments in any order are rules, one for each set of arguments
 that may already be written.
 """
 
@@ -46,20 +46,20 @@ from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
 _MOST_BITS = 60
-_LONGEST_RAW = 16  # a limit on the length of a raw value: with a larger one llguidance may not find its end
+_LONGEST_RAW = 16  # a larger limit on the length of a raw value may prevent llguidance from finding its end
 
 
 def lark_string(text: str) -> str:
-    """A text as a Lark string; characters that cannot be printed are escaped."""
+    """Return a text as a Lark string; characters that cannot be printed are escaped."""
     written = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
 
 
-_PLAIN = Class(complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; tokenizers of llguidance know what has only these
+_PLAIN = Class(complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; llguidance indexes tokens of only these
 
 
 def _is_quoted(before: Expr, following: Expr) -> bool:
-    """Whether fixed texts before and behind something make it a string of JSON, and not an attribute of a tag."""
+    """Return whether fixed texts before and after an expression make it a JSON string, not an attribute of a tag."""
     if not isinstance(before, Lit) or not isinstance(following, Lit):
         return False
     return before.text.endswith('"') and before.text[:-1].rstrip().endswith(":") and following.text.startswith('"')
@@ -86,29 +86,29 @@ class LlguidanceWriter(RuleWriter):
     has_tokens = False
 
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
-        """The rules of the grammar, after the passes."""
+        """Return the rules of the grammar, after the passes."""
         root = in_pieces(root)
         self.has_tokens = _holds(root, Token)
         return super().all_rules(without_prefixes(root))
 
     def spell(self, name: str) -> str:
-        """Rules are lower case, with underscores."""
+        """Return a name in lower case, with underscores."""
         return name.replace("-", "_").lower()
 
     def literal(self, text: str) -> Atom:
-        """A Lark string."""
+        """Return a Lark string."""
         return Atom(lark_string(text))
 
     def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """A regular expression of one class."""
+        """Return a regular expression of one class."""
         return Atom(f"/{regex_class(characters, negated)}/")
 
     def class_item(self, expr: Class) -> Piece:
-        """A regular expression of one class."""
+        """Return a regular expression of one class."""
         return Atom(f"/{regex_ranges(expr.ranges)}/")
 
     def terminal(self, key: object, kind: str, body: str) -> Atom:
-        """A terminal, made when it is first asked for."""
+        """Return a terminal, which is made at its first use."""
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = self.new(kind).upper()
@@ -116,7 +116,7 @@ class LlguidanceWriter(RuleWriter):
         return Atom(name)
 
     def characters(self, expr: Chars) -> Piece:
-        """A run, as a terminal."""
+        """Return a run as a terminal."""
         rest = f"{regex_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
         body = f"/{regex_class(expr.first, False)}{rest}/"
         if expr.but:
@@ -126,21 +126,21 @@ class LlguidanceWriter(RuleWriter):
     # --- parts that are one terminal: a lexer reads sets of characters and their repetition --------------------------
 
     def body(self, expr: Expr) -> Piece:
-        """An expression as the body of a rule."""
+        """Return an expression as the body of a rule."""
         return self._regular(expr) or super().body(expr)
 
     def item(self, expr: Expr) -> Piece:
-        """An expression as one item of a sequence."""
+        """Return an expression as one item of a sequence."""
         return self._regular(expr) or super().item(expr)
 
     def sequence(self, expr: Seq) -> Piece:
-        """One after the other."""
+        """Return the items of a sequence."""
         if not self.length_limits:
             expr = Seq(tuple(map(self._id, (EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], EMPTY))))
         return self._regular(expr) or super().sequence(expr)
 
     def _id(self, before: Expr, expr: Expr, following: Expr) -> Expr:
-        """An id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
+        """Return an id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
         if isinstance(expr, Chars) and expr.most > 1 and not expr.but and _is_quoted(before, following):
             self.note(
                 "llguidance takes any text without escapes for an id in quotes, because that is fast; "
@@ -164,35 +164,35 @@ class LlguidanceWriter(RuleWriter):
         return Repeat(first, 1, None) if first == rest else seq(first, star(rest))
 
     def _regular(self, expr: Expr) -> Piece | None:
-        """The terminal of an expression with sets of characters that is regular as a whole; None for any other."""
+        """Return the terminal of an expression with sets of characters if all of it is regular, or None."""
         if isinstance(expr, Lit | Json | Text | Members) or not _holds(expr, Class | Repeat):
             return None
         if isinstance(expr, Seq) and any(isinstance(part, Break) for part in expr.parts):
-            return None  # the first piece is a terminal elsewhere, and a lexer that goes on cannot come back to it
+            return None  # the first piece is a terminal elsewhere, to which a lexer that continues cannot return
         if _ends_in_words(expr):
-            return None  # what follows may begin as they do, and a lexer that has begun a word cannot come back
+            return None  # what follows may begin with the same text, and a lexer cannot backtrack in a word
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else None
 
     def reference(self, expr: Ref) -> Piece:
-        """A rule of the inner language, or a terminal."""
+        """Return a rule of the inner language, or a terminal."""
         found = regular(expr)
         return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 
     def blanks(self, expr: Blanks | None = None) -> Piece:
-        """Blanks where JSON allows them."""
+        """Return the blanks that JSON allows."""
         return Counted(self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/"), "?")
 
     def other_name(self, expr: OtherName) -> Piece:
-        """A name in JSON that is none of some names."""
+        """Return a name in JSON that differs from some names."""
         names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
         return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
 
     def text(self, expr: Text) -> Piece:
-        """Free text as one terminal: up to the first marker, or to the end without any.
+        """Return free text as one terminal: up to the first marker, or to the end without any.
 
-        The end of a raw value is the first place where it may be, which is said only where tokens are: behind a text
-        that might go on, llguidance cannot say whether a token may come.
+        A raw value ends at the first possible place. The grammar requires this only if it has tokens: after a text that
+        may continue, llguidance cannot decide whether a token is allowed.
         """
         first_end = self.has_tokens and expr.closer in expr.forbidden.words
         words = [each for each in expr.forbidden.words if not first_end or each != expr.closer]
@@ -206,7 +206,7 @@ class LlguidanceWriter(RuleWriter):
         return Atom(self.names["lazy", name])
 
     def _form(self, expr: Text) -> str:
-        """What a text must be besides, as an intersection."""
+        """Return what a text must also match, as an intersection."""
         within = expr.within
         if within is None:
             return ""
@@ -216,11 +216,11 @@ class LlguidanceWriter(RuleWriter):
         return f" & /({regular(within)}){regex(expr.closer)}/"
 
     def text_within(self, expr: Text) -> Piece:
-        """Free text that must fit a pattern: both at once."""
+        """Return free text that must fit a pattern, as one terminal."""
         return self.text(expr)
 
     def members(self, expr: Members) -> Piece:
-        """Arguments in any order: a rule for each set of arguments that may already be written."""
+        """Return arguments in any order: a rule for each set of arguments that may already be written."""
         named = [member for member in expr.members if member.name]
         if not expr.any_order or len(named) > _MOST_BITS:
             if expr.any_order:
@@ -234,7 +234,7 @@ class LlguidanceWriter(RuleWriter):
         return self._in_any_order(expr)
 
     def _in_any_order(self, expr: Members) -> Piece:
-        """The rules of the first argument and of later ones, with a bit for each that is written."""
+        """Return the rules of the first argument and of later ones, with a bit for each that is written."""
         first, later = self.new("first"), self.new("later")
         self.names[expr] = f"{first}::0x0"
         firsts: list[Piece] = []
@@ -258,14 +258,14 @@ class LlguidanceWriter(RuleWriter):
         return Atom(self.names[expr])
 
     def ordered_in_turn(self, expr: Members) -> Expr:
-        """Arguments in their own order."""
+        """Return arguments in their own order."""
         found = members_in_turn(expr)
         self._count(found)
         return found
 
 
 def _ends_in_words(expr: Expr) -> bool:
-    """Whether an expression may end in any number of what has more than one character."""
+    """Return whether an expression may end in a repetition of texts longer than one character."""
     match expr:
         case Star() | Repeat():
             return not isinstance(expr.body, Class) or _ends_in_words(expr.body)
@@ -278,7 +278,7 @@ def _ends_in_words(expr: Expr) -> bool:
 
 
 def _terminal_of_text(words: Sequence[str], closer: str) -> str:
-    """Text without some words, and its closer, as one terminal."""
+    """Return text without some words, and its closer, as one terminal."""
     marker = "|".join(map(regex, words))
     if not closer:
         return "/(?s:.*)/" + (f" & ~/(?s:.*)({marker})(?s:.*)/" if marker else "")

@@ -1,12 +1,12 @@
-"""Passes over the expression for llguidance, whose lexer reads the longest terminal and cannot go back.
+"""Passes over the expression for llguidance, whose lexer reads the longest terminal and cannot backtrack.
 
-* `in_pieces`: where calls begin with a bracket and a name, a text up to such a beginning is a terminal for each name.
-  The lexer follows all of them at once, each with everything that must not stand in a text.  So text is pieces that end
-  with the bracket, and what follows it is a symbol of its own.  The language is the same, because no text holds the
-  name as a call has it.
-* `without_prefixes`: of two fixed texts that may stand at one place, neither begins with the other, because the lexer
-  would take the longer one.  This is no tuning: without it, calls are impossible.  What many texts begin with is one
-  piece, which the lexer reads once: p95 of a mask is 210 us instead of 358 for Llama 3 with 40 functions.
+* `in_pieces`: if calls begin with a bracket and a name, a text up to such a beginning is a terminal for each name. The
+  lexer follows all of them at once, each with all the words that a text must not contain. So text is pieces that end
+  with the bracket, and what follows it is a symbol of its own. The language is the same, because no text contains the
+  name as a call writes it.
+* `without_prefixes`: of two fixed texts that are allowed at one place, neither begins with the other, because the lexer
+  would take the longer one. This is not an optimisation: without it, calls are impossible. The common beginning of many
+  texts is one piece, which the lexer reads once: p95 of a mask is 210 us instead of 358 for Llama 3 with 40 functions.
 
 Measured with `python -m benchmarks.exports` over tekken.
 """
@@ -30,12 +30,12 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.passes import Places, changed, closers_of_texts
 
-_FEW = 2  # ends of a text that begin alike and are a terminal each
-_LEAST_ALIKE, _LEAST_SHARED = 4, 4  # texts that begin alike, and characters that they share, to be cut behind these
+_FEW = 2  # this many ends of a text with a common beginning may be separate terminals
+_LEAST_ALIKE, _LEAST_SHARED = 4, 4  # texts with a common beginning, and its characters, before it is cut off
 
 
 def in_pieces(root: Expr) -> Expr:
-    """The expression with texts in pieces, if many ends of a text begin with the same word."""
+    """Return the expression with texts in pieces, if many ends of a text begin with the same word."""
     heads = {each: _head(each.words, ends) for each, ends in closers_of_texts(root).items()}
 
     def leaf(expr: Expr) -> Expr:
@@ -46,7 +46,7 @@ def in_pieces(root: Expr) -> Expr:
 
 
 def _head(words: Sequence[str], closers: Collection[str]) -> str:
-    """The beginning that many ends of a text share, before the word that must not stand in a text; "" if none is."""
+    """Return the beginning that many ends share, before a word that the text must not contain; "" if there is none."""
     ends = [closer for closer in closers if closer]
     if len(ends) <= _FEW:
         return ""
@@ -57,7 +57,7 @@ def _head(words: Sequence[str], closers: Collection[str]) -> str:
 
 
 def _alike(texts: Collection[str]) -> int:
-    """How many characters some texts share at their beginning."""
+    """Return how many characters some texts share at their beginning."""
     ends = zip(min(texts), max(texts), strict=False)
     return len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
 
@@ -71,17 +71,17 @@ def _divided(expr: Text, head: str) -> Expr:
 
 
 def without_prefixes(root: Expr) -> Expr:
-    """The expression with fixed texts cut, until of two that may stand at one place neither begins with the other."""
+    """Return the expression with fixed texts cut, until none begins with another one that is allowed at its place."""
     while cuts := cuts_of(root):
         root = cut(root, cuts)
     return root
 
 
 def cuts_of(root: Expr) -> dict[str, int]:
-    """Where to cut fixed texts, so that of two texts that may stand at one place neither begins with the other, and
-    what many of them begin with is one piece, if only fixed texts may stand there.
+    """Return where to cut fixed texts, so that no text begins with another one that is allowed at its place.
 
-    The subset construction finds what may stand at one place: the sets of places that the same symbols lead to.
+    If only fixed texts are allowed at a place, the common beginning of many of them becomes one piece. The subset
+    construction finds what is allowed at one place: the sets of places that the same symbols lead to.
     """
     places = Places()
     end = places.new()
@@ -94,7 +94,7 @@ def cuts_of(root: Expr) -> dict[str, int]:
     while pending:
         ways = places.ways(pending.pop())
         texts = sorted(symbol.text for symbol in ways if isinstance(symbol, Lit))
-        if any(isinstance(symbol, Json) for symbol in ways):  # which may begin with a brace of its own
+        if any(isinstance(symbol, Json) for symbol in ways):  # a JSON value may itself begin with a brace
             cuts.update({text: max(cuts.get(text, 0), 1) for text in texts if text.startswith("{") and len(text) > 1})
         for at, text in enumerate(texts):
             for other in texts[at + 1 :]:
@@ -103,7 +103,7 @@ def cuts_of(root: Expr) -> dict[str, int]:
                 cuts[other] = max(cuts.get(other, 0), len(text))
         if all(isinstance(symbol, Lit | Token) for symbol in ways):
             alike += _shared_beginnings(texts)
-        else:  # of which one may go on where a piece ends
+        else:  # one of these symbols may continue where a piece ends
             whole.update(texts)
         for dests in ways.values():
             after = places.closed(dests)
@@ -117,7 +117,7 @@ def cuts_of(root: Expr) -> dict[str, int]:
 
 
 def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Sorted texts that begin alike, and how far: a lexer reads such a beginning once, and not once for each text."""
+    """Yield sorted texts that share a beginning, and its length: a lexer reads it once, not once for each text."""
     for _, found in groupby(texts, lambda text: text[:_LEAST_SHARED]):
         group = list(found)
         shared = _alike(group)
@@ -126,7 +126,7 @@ def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
-    """The expression with some texts in two pieces; equal first pieces are shared."""
+    """Return the expression with some texts in two pieces; equal first pieces are shared."""
 
     def leaf(expr: Expr) -> Expr:
         at = cuts.get(expr.text) if isinstance(expr, Lit) else None

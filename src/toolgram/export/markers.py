@@ -1,7 +1,7 @@
 """Markers that are special tokens of the model: how a fixed text is written with them, and text up to one.
 
-Strategy: a marker is written as its token wherever it stands, in a value as well as around a call.  Where the engine
-tells a token from its text, text may spell the marker out; elsewhere it must not contain it.
+Strategy: a marker is written as its token wherever it occurs, in a value as well as around a call. If the engine
+distinguishes a token from its text, text may contain the marker's characters; otherwise it must not.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from toolgram.export.expressions import Expr, Forbidden, Seq, Text, Token, seq, 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The markers that are tokens, with their ids where these are known.
+    """The markers that are tokens, with their ids if these are known.
 
-    `as_text` says that the engine reads a token as its text, too.
+    `as_text` means that the engine also reads a token as its text.
     """
 
     ids: tuple[tuple[str, int | None], ...] = ()
     as_text: bool = True
 
     def written(self, text: str) -> Expr:
-        """A fixed text, in which the texts of tokens are tokens."""
+        """Return a fixed text in which the texts of tokens are tokens."""
         return with_tokens(text, dict(self.ids))
 
     def is_text(self, marker: str) -> bool:
-        """Whether a marker, spelled out in text, is that marker."""
+        """Return whether a marker's characters in a text are read as that marker."""
         return self.as_text or all(marker != text for text, _ in self.ids)
 
     def text_until(self, closer: str, words: Iterable[str], within: Expr | None = None) -> Expr:
-        """Free text without some words, up to a marker; `within` is what it must be besides."""
+        """Return free text without some words, up to a marker; `within` is an expression that it must also match."""
         ending = self.written(closer)
         head = ending.parts[0] if isinstance(ending, Seq) else ending
         if not isinstance(head, Token):

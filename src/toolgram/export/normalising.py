@@ -1,16 +1,15 @@
-"""A JSON Schema as it is in the wild, in the one form that all writers read.
+"""Convert a JSON Schema as clients send it to the one form that all writers read.
 
-Strategy: a place of the normal form is what several places of the document say together, because `$ref`, `allOf` and
-the keywords beside `anyOf` all add to each other.  So a place is the list of those parts of the document, and it is
-worked out once for each such list: parts that are shared, and schemas that contain themselves, cost no more than
-others.
-Alternatives are taken first: what stands beside them becomes a part of each.  What remains are keywords, which are
-joined type by type.  Places that no value fits are removed afterwards, and places that are used in several places, or
-in themselves, become definitions.
+Strategy: a place of the normal form combines what several places of the document require, because `$ref`, `allOf` and
+the keywords beside `anyOf` all add to each other. So a place is the list of those parts of the document, and it is
+computed once for each such list: shared parts, and schemas that contain themselves, cost no more than others.
+Alternatives are taken first: the keywords beside them become a part of each. The remaining keywords are joined type by
+type. Places that no value fits are removed afterwards, and places that are used in several places, or in themselves,
+become definitions.
 
 In the normal form each part is one of: `{}`; `{"anyOf": [...]}`; `{"enum": [...]}`; `{"$ref": "#/$defs/d1"}`; or
-`{"type": ...}` with one type and keywords of that type alone. An object always says `additionalProperties`. What cannot
-be kept is in a note.
+`{"type": ...}` with one type and keywords of that type alone. An object always has `additionalProperties`. Notes report
+what cannot be kept.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ _PLAIN["integer"] = _PLAIN["number"]
 
 
 def normal_form(schema: Any, where: str, note: Note, only: str = "", open_objects: bool = False) -> Mapping[str, Any]:
-    """The normal form of a schema; with `only`, of those of its values that have this type.
+    """Return the normal form of a schema; with `only`, of those of its values that have this type.
 
-    An object with `properties` that says nothing of further ones is closed, unless `open_objects`. Raises ToolgramError
-    with `where` and the path for what is no schema, and for a schema that no value fits. Costs time in proportion to
-    the size of the document; where several alternatives combine, up to 64 times as much.
+    An object with `properties` and no keyword for further ones is closed, unless `open_objects`. Raises ToolgramError
+    with `where` and the path if this is not a schema, or if no value fits it. Costs time in proportion to the size of
+    the document; if several alternatives combine, up to 64 times as much.
     """
     document = Document(schema, where)
     return _Normaliser(document, note, open_objects).form(only)
@@ -72,12 +71,12 @@ class _Normaliser:
         self.too_many = False
 
     def note(self, raw: Any, words: str) -> None:
-        """A note with the path of a part."""
+        """Add a note with the path of a part."""
         path = self.document.paths.get(id(raw), "#")
         self.say(f"{path}: {words}" if path != "#" else words)
 
     def form(self, only: str) -> Mapping[str, Any]:
-        """All places, and what they are printed as."""
+        """Read all places, and return the normal form of the root."""
         for words in self.document.read_as:
             self.say(words)
         sides: list[Side] = [(self.document.root, 0)]
@@ -104,7 +103,7 @@ class _Normaliser:
         return raw
 
     def place(self, sides: Sides, combined: int = 1) -> Place:
-        """The place for what these parts say together."""
+        """Return the place that combines these parts."""
         key = tuple((id(raw), taken) for raw, taken in sides)
         if key not in self.places:
             if len(self.places) > MOST_SCHEMA_PLACES:
@@ -122,7 +121,7 @@ class _Normaliser:
     # --- parts that add to each other -----------------------------------------------------------------------------
 
     def _flat(self, sides: Sides) -> list[Side] | None:
-        """The parts with those that they refer to; None where nothing fits, or where alternatives lead in a circle."""
+        """Return the parts with those that they refer to; None if nothing fits, or if alternatives form a cycle."""
         found: dict[int, Side] = {}
         pending = list(sides)[::-1]
         while pending:
@@ -168,7 +167,7 @@ class _Normaliser:
         self._join(place, [raw for raw, _ in flat])
 
     def _join(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
-        """What keywords say together."""
+        """Combine keywords in a place."""
         for raw in raws:
             for key in raw:
                 if key in IGNORED:
@@ -199,7 +198,7 @@ class _Normaliser:
         return rest
 
     def _values(self, place: Place, raws: list[Mapping[str, Any]], kinds: list[str], lists: list[list[Any]]) -> None:
-        """Values that are listed, of those types that are allowed, and that fit what is said beside them."""
+        """Keep the listed values that have an allowed type and satisfy the keywords beside the list."""
         texts = [{_identity(value) for value in values} for values in lists[1:]]
         found: dict[str, Any] = {}
         for value in lists[0]:
@@ -322,7 +321,7 @@ class _Normaliser:
             place.further = None
 
     def _further(self, place: Place, raws: list[Mapping[str, Any]], said: list[Any], closed: bool) -> None:
-        """Names that are not declared: by pattern, or any."""
+        """Add the names that are not declared: by pattern, or any."""
         for raw in raws:
             for pattern, declared in (raw.get("patternProperties") or {}).items():
                 if pattern in place.patterns:
@@ -338,7 +337,7 @@ class _Normaliser:
             place.further = self.place(more or ((True, 0),))
 
     def _of_name(self, name: str, raws: list[Mapping[str, Any]]) -> Sides:
-        """All that is said of one declared name."""
+        """Return everything that is required of one declared name."""
         found: list[Side] = []
         for raw in raws:
             here = []
@@ -357,7 +356,7 @@ class _Normaliser:
         return tuple(found) or ((True, 0),)
 
     def _listed_names(self, raws: list[Mapping[str, Any]]) -> list[str] | None:
-        """The names that `propertyNames` lists."""
+        """Return the names that `propertyNames` lists."""
         found: list[str] | None = None
         for raw in raws:
             names = raw.get("propertyNames")
@@ -372,7 +371,7 @@ class _Normaliser:
     # --- oneOf ----------------------------------------------------------------------------------------------------
 
     def _check_exclusive(self, raw: Any, options: list[Place]) -> None:
-        """Note where several alternatives of `oneOf` may fit at once."""
+        """Note if several alternatives of `oneOf` may fit at once."""
         if len(options) > 40 or any(
             not one.excludes(other) for at, one in enumerate(options) for other in options[at + 1 :]
         ):
@@ -394,7 +393,7 @@ def _has_kind(value: Any, kinds: Sequence[str]) -> bool:
 
 
 def fits_kind(value: Any, kind: str) -> bool:
-    """Whether a value has a type of JSON Schema."""
+    """Return whether a value has a type of JSON Schema."""
     if isinstance(value, bool) or value is None:
         return kind == ("null" if value is None else "boolean")
     if isinstance(value, int | float):
@@ -403,7 +402,7 @@ def fits_kind(value: Any, kind: str) -> bool:
 
 
 def _bounds(raw: Mapping[str, Any], inclusive: str, exclusive: str) -> list[tuple[Any, bool]]:
-    """The bounds that a part has, in the old spelling as well, where `exclusiveMinimum` is a yes or no."""
+    """Return the bounds of a part, including the old spelling in which `exclusiveMinimum` is a boolean."""
     found = []
     flag = raw.get(exclusive)
     bound = raw.get(inclusive)
@@ -421,7 +420,7 @@ def _is_bound(value: Any) -> bool:
 
 
 def _items(raw: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """The schemas of the first items, and of the others."""
+    """Return the schemas of the first items, and of the others."""
     items = raw.get("items", True)
     if isinstance(items, list | tuple):  # the old spelling
         return list(items), raw.get("additionalItems", True)
@@ -433,7 +432,7 @@ def _strings(value: Any) -> list[str]:
 
 
 def _kinds(raws: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The types that all of these schemas allow. An integer is a number."""
+    """Return the types that all of these schemas allow. An integer is a number."""
     kinds = list(TYPES)
     for raw in raws:
         named = type_names(raw)

@@ -1,8 +1,8 @@
 """How JSON and Python write values: the words, the separators, and the texts between their quotes.
 
-Strategy: the notations differ in little, so each is one row of a table: a `Notation`.  The kinds of values without a
-limit are rules (`BASE`) that all values of a grammar share.  The text of a schema has no quotes and no escapes; here it
-gets those of its notation.
+Strategy: the notations differ little, so each is one row of a table: a `Notation`. The kinds of values without a limit
+are rules (`BASE`) that all values of a grammar share. The text of a schema has no quotes and no escapes; this module
+adds those of its notation.
 """
 
 from __future__ import annotations
@@ -45,35 +45,35 @@ KINDS = ("string", "number", "boolean", "null", "array", "object")
 class Notation:
     """How a language writes values."""
 
-    name: str  # with which the names of its rules begin
+    name: str  # the prefix of the names of its rules
     true: str
     false: str
     null: str
     separator: Expr  # between two items or members
     colon: Expr
-    edge: Expr  # inside of brackets, beside them
+    edge: Expr  # directly inside the brackets
     constant: Callable[[Any], Expr]
     quote: Callable[[Expr], Expr]  # the expression of a text, as a value
-    bare_name: Callable[[str], Expr] | None = None  # the name of a member, where it needs no quotes
+    bare_name: Callable[[str], Expr] | None = None  # the name of a member, if it needs no quotes
     bare: Class | None = None  # the characters of a name without quotes
-    kinds: Mapping[str, Expr] = field(default_factory=dict)  # its rules, where they are not among those of all formats
+    kinds: Mapping[str, Expr] = field(default_factory=dict)  # its rules, if they are not among those of all formats
 
     def ref(self, kind: str) -> Ref:
-        """The rule for all values of a kind."""
+        """Return the rule for all values of a kind."""
         found = self.kinds.get(f"{self.name}_{kind}")
         return found if isinstance(found, Ref) else Ref(f"{self.name}_{kind}")
 
     def member_name(self, name: str) -> Expr:
-        """The name of a member."""
+        """Return the name of a member."""
         return (self.bare_name or self.constant)(name)
 
     def any_name(self) -> Expr:
-        """The name of any member."""
+        """Return the name of any member."""
         string = self.ref("string")
         return choice(Repeat(self.bare, 1, MOST_IN_NAME, is_length=True), string) if self.bare else string
 
     def member(self, name: Expr, value: Expr) -> Expr:
-        """A member of an object. Each form of a name has the colon after it: a lexer reads both as one."""
+        """Return a member of an object. The colon follows each form of a name, so that a lexer reads both as one."""
         names = name.options if isinstance(name, Choice) else (name,)
         return seq(choice(*(seq(each, self.colon) for each in names)), value)
 
@@ -97,7 +97,7 @@ def _python_character(quote: str) -> Callable[[int], str]:
 
 
 def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], known: dict[Expr, Expr]) -> Expr:
-    """A text as it stands between quotes: the special characters are written as their escapes."""
+    """Return a text as it is written between quotes: special characters become escapes."""
     if expr in known:
         return known[expr]
     found: Expr = expr
@@ -122,7 +122,7 @@ def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], 
 
 
 def _escapes(written: Sequence[str]) -> list[Expr]:
-    """One of some escapes. Those that differ in their last character alone are a set of characters behind the rest."""
+    """Return a choice of escapes; those that differ only in their last character become a set of characters."""
     last: dict[str, list[tuple[int, int]]] = {}
     for each in written:
         last.setdefault(each[:-1], []).append((ord(each[-1]), ord(each[-1])))
@@ -152,21 +152,21 @@ def _mixed_quoted(text: Expr) -> Expr:
 
 
 def _in_quotes(quote: str, text: Expr) -> Expr:
-    """A text as Python writes it in quotes of one kind."""
+    """Return a text as Python writes it in quotes of one kind."""
     special = (*_CONTROL, ord(quote), 92)
     inner = _with_any(text, _PYTHON_ANY[quote], lambda rest: _escaped(rest, special, _python_character(quote), {}))
     return seq(Lit(quote), inner, Lit(quote))
 
 
 def _with_any(text: Expr, character: Expr, written: Callable[[Expr], Expr]) -> Expr:
-    """A text without a pattern may have any escape; one with a pattern only those that its characters need."""
+    """Return a text with any escape if it has no pattern, else with the escapes that its characters need."""
     if isinstance(text, Repeat) and text.body == ALL:
         return Repeat(character, text.low, text.high, text.is_length)
     return written(text)
 
 
 def python_text(value: Any) -> str:
-    """A JSON value as Python writes it, with double quotes."""
+    """Return a JSON value as Python writes it, with double quotes."""
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + "".join(char if char.isprintable() else _escape(char) for char in escaped) + '"'
@@ -184,7 +184,7 @@ def _escape(char: str) -> str:
 
 
 def _json_constant(value: Any) -> Expr:
-    """One value. Lists and objects with the blanks that JSON allows."""
+    """Return one value, with the blanks that JSON allows in lists and objects."""
     if isinstance(value, list | tuple):
         return seq(Lit("["), listed([_json_constant(each) for each in value], JSON), Lit("]"))
     if isinstance(value, Mapping):
@@ -201,7 +201,7 @@ def listed(parts: Sequence[Expr], notation: Notation) -> Expr:
 
 
 def _python_constant(value: Any) -> Expr:
-    """One value, in either kind of quotes."""
+    """Return one value, in either kind of quotes."""
     return choice(Lit(python_text(value)), Lit(repr(value)))
 
 
@@ -213,21 +213,21 @@ JSON = Notation(
     "json", "true", "false", "null", seq(Lit(","), Blanks()), seq(Lit(":"), Blanks()), Blanks(), _json_constant,
     _json_quoted,
 )  # fmt: skip
-BLANK = optional(Lit(" "))  # of Python, before a value or a key
+BLANK = optional(Lit(" "))  # in Python, before a value or a key
 _COMMA, _COLON = seq(Lit(","), BLANK), seq(Lit(":"), BLANK)
 PYTHON = Notation("python", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _python_quoted)
-WORDS = Notation(  # Python with JSON's words, of templates that print values as JSON
+WORDS = Notation(  # Python with JSON's words, for templates that print values as JSON
     "words", "true", "false", "null", _COMMA, _COLON, EMPTY, _as_json,
     _python_quoted,
 )  # fmt: skip
-# Python beside JSON: what is in double quotes is JSON, so that an engine reads one string and not two.
+# Python together with JSON: text in double quotes is JSON, so that an engine reads one string and not two.
 MIXED = Notation("mixed", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _mixed_quoted)
 _DIGITS = Class(((48, 57),))
 _WHOLE = seq(optional(Lit("-")), choice(Lit("0"), seq(Class(((49, 57),)), Star(_DIGITS))))
 
 
 def kinds_of(notation: Notation) -> dict[str, Expr]:
-    """The rules for values of every kind."""
+    """Return the rules for values of every kind."""
     ref = notation.ref
     items = seq(ref("any"), Star(seq(notation.separator, ref("any"))))
     members = seq(ref("pair"), Star(seq(notation.separator, ref("pair"))))
@@ -257,8 +257,8 @@ BASE: dict[str, Expr] = {
 }
 _JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
 _JSON_ESCAPED = (_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
-# The escapes of Python, and of regular expressions, whose backslash is itself. It is that before any other character as
-# well, but each token that may follow costs an engine time; `\\\\` writes it there. Octals and \N are not written.
+# The escapes of Python, and those of regular expressions, which keep their backslash. It is also kept before any other
+# character, but each token that may follow costs an engine time; `\\\\` writes it there. Octals and \N are not written.
 _PYTHON_ESCAPED = (
     Class(joined_ranges((ord(char), ord(char)) for char in "abfnrtv\\\"'dswDSWB.*+?()[]{}|^$/-")),
     seq(Lit("x"), _HEX, _HEX),
@@ -267,14 +267,17 @@ _PYTHON_ESCAPED = (
 
 
 def _right_recursive(name: str, quote: str, plain: Expr, escaped: Iterable[Expr]) -> Expr:
-    """The rule of what follows an opening quote, escapes included: a rule of their own is slow, above all one that
-    several strings share, because an engine does not know how it goes on."""
+    """Return the rule for the text after an opening quote, with its escapes.
+
+    Escapes have no rule of their own, because that is slow, above all if several strings share it: an engine does not
+    know how it continues.
+    """
     steps = (plain, *(seq(Lit("\\"), each) for each in escaped))
     return Choice((Lit(quote), *(seq(each, Ref(name)) for each in steps)))
 
 
 _JSON_PLAIN = Class(complement((code, code) for code in _JSON_SPECIAL))
-# Strings by right recursion, which engines read fastest; `_rest` is what follows the opening quote.
+# Strings by right recursion, which engines read fastest; `_rest` is the text after the opening quote.
 BASE |= {
     "json_string": seq(Lit('"'), Ref("json_rest")),
     "json_rest": _right_recursive("json_rest", '"', _JSON_PLAIN, _JSON_ESCAPED),

@@ -1,7 +1,7 @@
-"""Values in a notation that is a format's own: JSON with quotes of its own and names without quotes.
+"""Values in a notation of the format's own: JSON with other quotes, and names without quotes.
 
-Strategy: the converter of schemas is that of JSON and Python (`values`); here is the table for it.  Texts have no
-escapes, so a text that contains a quote cannot be written.  The rules of such a notation depend on its quotes, so they
+Strategy: the converter of schemas is that of JSON and Python (`values`); this module has its table. Texts have no
+escapes, so a text that contains a quote cannot be written. The rules of such a notation depend on its quotes, so they
 are written with each value and not with those that all formats share.
 """
 
@@ -17,15 +17,15 @@ from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Lit, Ref, c
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.notations import Notation, kinds_of, listed
 
-_BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # of names without quotes
+_BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # characters of names without quotes
 _fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
 
 
 @lru_cache(maxsize=64)
 def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: Tokens = NO_TOKENS) -> Notation:
-    """The notation of a format with quotes of its own: texts have no escapes, and names stand without quotes.
+    """Return the notation of a format with its own quotes, in which texts have no escapes and names have no quotes.
 
-    `markers` close a call in which the quote of a text is missing, so no text has one in it.
+    `markers` close a call in which the quote of a text is missing, so no text contains one.
     """
     marks = (opening, closing, *markers)
     words = tuple(dict.fromkeys(filter(tokens.is_text, marks)))
@@ -51,7 +51,7 @@ def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: T
             return seq(Lit("{"), listed(members, made), Lit("}"))
         return null if value is None else Lit(json.dumps(value))
 
-    null = choice(Lit("null"), Lit("None"))  # a template that prints a value writes what Python does
+    null = choice(Lit("null"), Lit("None"))  # a template that prints a value writes it as Python does
     kinds: dict[str, Expr] = {}
     made = Notation("notated", "true", "false", "null", Lit(","), Lit(":"), EMPTY, constant, text, name, _BARE, kinds)
     kinds |= {f"notated_{kind}": Ref(f"json_{kind}") for kind in ("integer", "number", "boolean")}

@@ -1,4 +1,4 @@
-"""Formats of JSON Schema as expressions, by the patterns that say their form."""
+"""Formats of JSON Schema as expressions, defined by regular expressions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolgram.export.ecmascript import pattern_text
 from toolgram.export.expressions import Expr
 
 _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-_FOURTH = r"([02468][048]|[13579][26])"  # two digits that four divides
+_FOURTH = r"([02468][048]|[13579][26])"  # two digits that are divisible by four
 _DATE = (
     r"([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
     rf"|([0-9]{{2}}(0[48]|[2468][048]|[13579][26])|{_FOURTH}00)-02-29)"
@@ -30,7 +30,7 @@ FORMATS = {
     "uuid": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
     "uri": rf"^[A-Za-z][A-Za-z0-9+.-]*:(//\[[0-9A-Fa-f:.]+\]|{_IN_URI}){_IN_URI}*(#{_IN_URI}*)?$",
 }
-# Formats of which a regular expression says the form, and not every rule.
+# Formats whose regular expression enforces the form, but not every rule.
 FORMS_ONLY = {
     "email": "how long its parts are",
     "hostname": "how long its parts are",
@@ -41,5 +41,5 @@ FORMS_ONLY = {
 
 @lru_cache(maxsize=64)
 def format_text(name: str) -> Expr | None:
-    """The texts of a format; None where it is not known."""
+    """Return the texts of a format; None if the format is not known."""
     return pattern_text(FORMATS[name]) if name in FORMATS else None

@@ -1,7 +1,7 @@
 """Expressions as regular expressions, in the dialect that llguidance and xgrammar both read.
 
-Strategy: what has no rules that call themselves is a regular expression, written from the inside out.  Strings are the
-exception: their rules call themselves, and their regular expressions are known.
+Strategy: an expression without recursive rules is a regular expression, written from the inside out. Strings are the
+exception: their rules are recursive, but their regular expressions are known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FLAT = ("integer", "number", "boolean", "null", "escape", "escaped")  # rules t
 
 @lru_cache(maxsize=512)
 def regex_class(characters: str, negated: bool) -> str:
-    """A character class of a regular expression between slashes."""
+    """Return a character class of a regular expression between slashes."""
     if not characters:
         return "(?s:.)" if negated else "[^\\x00-\\x7f]"
     return f"[{'^' if negated else ''}{ranges(characters, _escaped)}]"
@@ -64,7 +64,7 @@ def _escaped(char: str) -> str:
 
 @lru_cache(maxsize=512)
 def regex_ranges(found: tuple[tuple[int, int], ...]) -> str:
-    """A character class of a regular expression, from ranges."""
+    """Return a character class of a regular expression, from ranges."""
     if not is_wide(found):
         return f"[{written_ranges(found, _escaped)}]"
     others = complement(found)
@@ -78,7 +78,7 @@ def regex_count(expr: Repeat) -> str:
 
 
 def regular(expr: Expr) -> str | None:
-    """An expression as a regular expression; None where it is none."""
+    """Return an expression as a regular expression; None if it is not regular."""
     match expr:
         case Lit():
             return regex(expr.text)
@@ -107,7 +107,7 @@ def regular(expr: Expr) -> str | None:
 
 
 def regex(text: str) -> str:
-    """A text as a regular expression between slashes."""
+    """Return a text as a regular expression between slashes."""
     return "".join(
         _SHORT[char] if char in _SHORT else "\\" + char if char in r"\.+*?()|[]{}^$#&-~/" else char for char in text
     )

@@ -1,7 +1,7 @@
-"""What a request demands of an output: its tools, and which of them may, must or must not be called.
+"""What a request requires of an output: its tools, and which of them may, must or must not be called.
 
-Strategy: the words and shapes of the APIs (chat completions, Responses, Anthropic) are read into one record.  What is
-not known is an error that says what was found.
+Strategy: the words and forms of the APIs (chat completions, Responses, Anthropic) are read into one record. Anything
+unknown is an error that names what was found.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What a request demands of an output."""
+    """What a request requires of an output."""
 
     tools: tuple[Tool, ...] = ()
-    declared: tuple[str, ...] = ()  # the names of all functions, of those as well that may not be called
-    calls: bool = False  # whether there may be any
-    required: bool = False  # whether there must be one
+    declared: tuple[str, ...] = ()  # the names of all functions, including those that must not be called
+    calls: bool = False  # whether calls are allowed
+    required: bool = False  # whether a call is required
     parallel: bool = True
     reasoning: bool | None = None
-    answer: Expr | None = None  # what the text of the answer has to be
+    answer: Expr | None = None  # the expression that the text of the answer must match
     tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
-    text_before_calls: bool = False  # whether text may stand before a call that there must be
-    named: bool = False  # exactly one call, and nothing behind it
-    tokens_as_text: bool = True  # whether the engine reads a special token as its text, too; else text may spell it out
+    text_before_calls: bool = False  # whether text is allowed before a required call
+    named: bool = False  # exactly one call, and nothing after it
+    tokens_as_text: bool = True  # whether the engine also reads a token as its text; else text may spell it out
 
     def is_text(self, marker: str) -> bool:
-        """Whether a marker, spelled out in text, is that marker."""
+        """Return whether a marker's characters in a text are read as that marker."""
         return self.tokens_as_text or marker not in self.tokens
 
 
@@ -59,7 +59,7 @@ def export_request(
     text_before_calls: bool = False,
     answer_format: Mapping[str, Any] | None = None,
 ) -> ExportRequest:
-    """A request, checked. Raises ToolgramError that says what is wrong with it."""
+    """Return a checked request. Raises ToolgramError that names the fault."""
     answer = _answer(json_schema, answer_format, note, open_objects)
     declared = tuple(tools_of(tools, note, strict, open_objects))
     mode, names = _chosen(tool_choice)
@@ -91,7 +91,7 @@ def export_request(
 def _answer(
     schema: Mapping[str, Any] | None, engine_format: Mapping[str, Any] | None, note: Note, open_objects: bool
 ) -> Expr | None:
-    """What the text of the answer has to be; None for any text."""
+    """Return the expression that the text of the answer must match; None for any text."""
     if schema is not None and engine_format is not None:
         raise ToolgramError("json_schema and answer_format both bind the text of the answer; give one of them")
     if engine_format is not None:
@@ -103,7 +103,7 @@ def _answer(
 
 
 def _engine_format(given: Mapping[str, Any]) -> EngineFormat:
-    """A format of structural tags, as it was given."""
+    """Return the given format of structural tags."""
     kind = given.get("type") if isinstance(given, dict) else None
     if not isinstance(kind, str):
         raise ToolgramError(f"answer_format is a dict with a type, such as regex; got {reprlib.repr(given)}")
@@ -114,7 +114,7 @@ def _engine_format(given: Mapping[str, Any]) -> EngineFormat:
 
 
 def _chosen(choice: ToolChoice) -> tuple[str, list[str] | None]:
-    """Whether calls are allowed, required, forbidden, or one is named; and the names of those, None for all."""
+    """Return the mode of calls (auto, required, none or named), and the names that it allows; None for all."""
     if choice is None:
         return "auto", None
     if isinstance(choice, str):
@@ -137,7 +137,7 @@ def _chosen(choice: ToolChoice) -> tuple[str, list[str] | None]:
 
 
 def _name(choice: Any) -> str:
-    """The name in a choice of one tool."""
+    """Return the name in a choice of one tool."""
     if isinstance(choice, str):
         return choice
     function = choice.get("function", choice) if isinstance(choice, Mapping) else None

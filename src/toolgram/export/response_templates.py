@@ -1,7 +1,7 @@
 """The `response_template` of transformers, written from a format.
 
-Strategy: such a template is a table of regions with markers or expressions around them.  What a format says that has no
-place in it (lists of calls, Python calls, repairs, blanks beside markers) is said in notes.
+Strategy: such a template is a table of regions with markers or expressions around them. Notes report what a template
+cannot express (lists of calls, Python calls, repairs, blanks beside markers).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class ResponseTemplate:
 
 
 def write_response_template(fmt: Format) -> ResponseTemplate:
-    """The `response_template` of a format.
+    """Return the `response_template` of a format.
 
-    A format that was derived in this process says what its chat template writes; any other is known by its example.
+    A format that was derived in this process knows what its chat template writes; any other is read from its example.
     Raises ToolgramError for a format that has neither.
     """
     result = fmt.report.analysis if fmt.report is not None else None
@@ -125,5 +125,5 @@ def _json(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
 
 
 def _blanks(marker: str) -> str:
-    """An expression of a marker, the blanks in it optional."""
+    """Return an expression of a marker, in which blanks are optional."""
     return r"\s*".join(re.escape(part) for part in re.split(r"\s+", marker))

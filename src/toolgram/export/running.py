@@ -1,8 +1,8 @@
 """Run an export in the engine of its target: a matcher over a tokenizer, and a logits processor for transformers.
 
-Strategy: a grammar is compiled once for a tokenizer, and each output begins a matcher of its own.  A matcher has two
-methods, whatever the engine is: which tokens may come next, and the next token.  The engines are imported here when
-they are asked for, and are no dependency.
+Strategy: a grammar is compiled once for a tokenizer, and each output begins a matcher of its own. A matcher has two
+methods for any engine: one returns which tokens may come next, the other takes the next token. The engines are imported
+here when they are needed, and are not dependencies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A JSON Schema as a request brought it: is it one, where is each part, and what do its references point at?
+"""Check a JSON Schema of a request: whether it is valid, where each part is, and where its references lead.
 
-Strategy: one walk over the document, part by part and each part once, however often it is shared and however deep it
-lies.  What cannot be read is an error that names the tool and the path; what has one clear reading (a type with the
-name that Python gives it, an empty list of values) is read so, with a note.
+Strategy: one walk visits each part of the document once, even if it is shared or deeply nested. A part that cannot be
+read is an error that names the tool and the path; a fault with one clear reading (a type by its Python name, an empty
+list of values) is read that way, with a note.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _LONGEST_SHOWN = 300
 
 
 class Document:
-    """A checked schema: `root`, the path of every part by its id, and where references lead.
+    """A checked schema: `root`, the path of every part by its id, and the targets of references.
 
-    Raises ToolgramError for what is no schema.
+    Raises ToolgramError if this is not a schema.
     """
 
     def __init__(self, schema: Any, where: str) -> None:
@@ -61,7 +61,7 @@ class Document:
         self.root = schema
         self.paths: dict[int, str] = {}
         self.anchors: dict[str, Any] = {}
-        self.read_as: list[str] = []  # notes on what was read in another way than it is written
+        self.read_as: list[str] = []  # notes on parts that were not read as they are written
         self._texts: list[str] = []
         self._references: list[tuple[str, str]] = []
         self._parts = 0
@@ -77,11 +77,11 @@ class Document:
                 raise self.error(path, f"/$ref leads back to itself: {reference!r}")
 
     def error(self, path: str, words: str) -> ToolgramError:
-        """The one error about a schema."""
+        """Return the one error about a schema."""
         return ToolgramError(f"{self.where}: not a valid JSON Schema: {path}{_short(words)}")
 
     def resolve(self, reference: str) -> Any:
-        """What a reference points at in this document; None where it leads nowhere."""
+        """Return the target of a reference in this document; None if there is no target."""
         before, _, pointer = reference.partition("#")
         base = self.anchors.get(before) if before else self.root
         if base is None or not pointer:
@@ -224,7 +224,7 @@ class Document:
         self._texts.append(pattern)
 
     def _is_circle(self, reference: str) -> bool:
-        """Whether a reference leads back to itself through nothing but references and `allOf`."""
+        """Return whether a reference leads back to itself through nothing but references and `allOf`."""
         seen: set[str] = set()
         pending = [reference]
         while pending:
@@ -243,12 +243,12 @@ class Document:
 
 
 def _short(text: str) -> str:
-    """A path, or what is wrong there, however long it is."""
+    """Return a path, or a fault, shortened."""
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
 
 
 def type_names(schema: Mapping[str, Any]) -> list[str] | None:
-    """The types that a part names; None where any may stand."""
+    """Return the types that a part names; None if it allows any type."""
     named = schema.get("type")
     if named is None:
         return None

@@ -1,8 +1,8 @@
-"""The places of a normalised schema: what fits them, which of them nothing fits, and how they are written down.
+"""The places of a normalised schema: which values fit them, which places no value fits, and how they are written.
 
-Strategy: places refer to each other and may do so in circles, so nothing here follows them by recursion without a
-bound: what fits is found by going over all places until nothing changes, and a place that is used twice, or in
-itself, or that lies deep, is written as a definition.
+Strategy: places refer to each other and may form cycles, so nothing here follows them by unbounded recursion: a loop
+over all places runs until nothing changes, and a place that is used twice, or in itself, or that is deeply nested, is
+written as a definition.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from toolgram.limits import MAX_INSIDE_DEFINITION
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """One part of a schema. Exactly one of `anything`, `options`, `values` and `kind` says what fits."""
+    """One part of a schema. Exactly one of `anything`, `options`, `values` and `kind` decides which values fit."""
 
     anything: bool = False
     options: list[Place] | None = None
     values: list[Any] | None = None
-    beside: Place | None = None  # what `values` must fit as well
+    beside: Place | None = None  # what `values` must also fit
     kind: str = ""
-    said: dict[str, Any] = field(default_factory=dict)  # keywords whose values are no schemas
+    said: dict[str, Any] = field(default_factory=dict)  # keywords whose values are not schemas
     first: list[Place] = field(default_factory=list)  # of a list
     rest: Place | None = None  # its other items; None for any
     properties: dict[str, Place] = field(default_factory=dict)
     required: dict[str, None] = field(default_factory=dict)
     patterns: dict[str, Place] = field(default_factory=dict)
     names: Place | None = None
-    further: Place | None = None  # None where no other names may stand
+    further: Place | None = None  # None if no other names are allowed
     impossible: bool = False
 
     def excludes(self, other: Place) -> bool:
-        """Whether it is plain that no value fits both places."""
+        """Return whether certainly no value fits both places."""
         ones, others = list(self.alternatives()), list(other.alternatives())
         return all(_exclude(one, another) for one in ones for another in others)
 
     def alternatives(self) -> Iterator[Place]:
-        """The places with a type or values of their own."""
+        """Yield the places with a type or values of their own."""
         pending, seen = [self], set()
         while pending:
             here = pending.pop()
@@ -54,7 +54,7 @@ class Place:
                 pending += here.options
 
     def inner(self) -> Iterator[Place]:
-        """The places directly inside."""
+        """Yield the places directly inside."""
         if self.options is not None:
             yield from self.options
         yield from self.first
@@ -94,7 +94,7 @@ _LONGEST_MATCHED = 1000
 
 
 def fits(value: Any, place: Place) -> bool:
-    """Whether a constant fits a place. Constants are not nested deeply, so this is not either."""
+    """Return whether a constant fits a place. Constants are not nested deeply, so this recursion is not deep either."""
     if place.options is not None:
         return any(fits(value, each) for each in place.alternatives())
     if place.anything:
@@ -121,7 +121,7 @@ def _text_fits(value: str, said: Mapping[str, Any]) -> bool:
 
 
 def is_found(pattern: str, value: str) -> bool:
-    """Whether a pattern is found in a text; of one without an expression, and of a long text, it is not known."""
+    """Return whether a pattern is found in a text; True if it has no expression, or if the text is long."""
     expr = pattern_text(pattern)
     return expr is None or len(value) > _LONGEST_MATCHED or matches(expr, value)
 
@@ -186,7 +186,7 @@ def _remove_impossible_parts(place: Place) -> None:
     at = next((at for at, each in enumerate(place.first) if each.impossible), None)
     if at is None and place.rest is not None and place.rest.impossible:
         at = len(place.first)
-    if at is not None:  # no list is longer
+    if at is not None:  # a list ends before the first impossible item
         place.said["maxItems"] = min(place.said.get("maxItems", at), at)
         place.first, place.rest = place.first[:at], None
     place.patterns = {name: each for name, each in place.patterns.items() if not each.impossible}
@@ -226,7 +226,7 @@ def _possible(place: Place) -> bool:
 
 
 def nesting(root: Place) -> int:
-    """How many places lie in each other, on the shortest way to the deepest one."""
+    """Return how many places are nested, on the shortest path to the deepest one."""
     level, seen, depth = [root], {id(root)}, 0
     while level:
         inner = {id(each): each for place in level for each in place.inner() if id(each) not in seen}
@@ -236,13 +236,13 @@ def nesting(root: Place) -> int:
 
 
 def printed(root: Place) -> Mapping[str, Any]:
-    """The places as JSON, with definitions."""
+    """Return the places as JSON, with definitions."""
     root = _lone(root)
     return _Printer(root).whole()
 
 
 def _lone(place: Place) -> Place:
-    """The place that is meant where there is only one alternative."""
+    """Return the place itself, or the only alternative if it has just one."""
     seen = set()
     while place.options is not None and len(place.options) == 1 and id(place) not in seen:
         seen.add(id(place))
@@ -259,7 +259,7 @@ class _Printer:
         self.shared = self._shared()
 
     def whole(self) -> Mapping[str, Any]:
-        """The root, and the definitions that it needs."""
+        """Return the root, and the definitions that it needs."""
         made = dict(self.body(self.root, 0))
         definitions: dict[str, Any] = {}
         while self.pending:
@@ -268,7 +268,7 @@ class _Printer:
         return {**made, "$defs": definitions} if definitions else made
 
     def _shared(self) -> set[int]:
-        """The places that several others use, or that lie in themselves: all but small ones."""
+        """Return the places that several others use, or that contain themselves, except small ones."""
         seen: set[int] = set()
         twice: set[int] = set()
         pending = [self.root]
@@ -283,7 +283,7 @@ class _Printer:
         return twice
 
     def of(self, place: Place, depth: int) -> Mapping[str, Any]:
-        """A place inside another."""
+        """Return a place inside another."""
         place = _lone(place)
         if id(place) in self.shared or (depth > MAX_INSIDE_DEFINITION and not _is_small(place)):
             if id(place) not in self.names:
@@ -293,7 +293,7 @@ class _Printer:
         return self.body(place, depth)
 
     def body(self, place: Place, depth: int) -> Mapping[str, Any]:
-        """A place in full."""
+        """Return a place in full."""
         depth += 1
         if place.options is not None:
             return {"anyOf": [self.of(each, depth) for each in place.options]}

@@ -1,7 +1,7 @@
 """The tools of a request, with their schemas in normal form.
 
-Strategy: every schema is read once (`normalising`), and what that cannot keep is a note with the name of the tool.
-What is no schema is one error with the tool and the path.
+Strategy: every schema is read once (`normalising`), and a note with the name of the tool reports what was not kept. An
+invalid schema is one error with the tool and the path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Tool:
     """A declared function: its name, and the normal form of the schema of its arguments.
 
     `forms` are the alternatives of that schema: plain objects, whose parts may refer to definitions of the schema.
-    `names` are the parameters that were declared, also where the schema is not enforced.
+    `names` are the declared parameters, even if the schema is not enforced.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Tool:
 def tools_of(
     tools: Iterable[Any] | None, note: Note, strict: bool | None = None, open_objects: bool = False
 ) -> list[Tool]:
-    """The tools of a request. Raises ToolgramError for one that cannot be exported."""
+    """Return the tools of a request. Raises ToolgramError for one that cannot be exported."""
     found: dict[str, Tool] = {}
     for at, tool in enumerate(read_tools(tools)):
         name = tool.name
@@ -78,7 +78,7 @@ def _names(tool: DeclaredTool) -> tuple[str, ...]:
 
 
 def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """The objects of which the arguments are one. Listed objects have each of their members listed."""
+    """Yield the alternative objects for the arguments. The members of a listed object are listed values."""
     for form in alternatives(schema, schema.get("$defs", {})):
         if "enum" not in form:
             yield form
@@ -89,5 +89,5 @@ def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def answer_schema(schema: Any, note: Note, open_objects: bool = False) -> Mapping[str, Any]:
-    """The normal form of the schema of an answer. Raises ToolgramError where it is none."""
+    """Return the normal form of the schema of an answer. Raises ToolgramError if it is not a schema."""
     return normal_form(schema, "json_schema", lambda words: note(f"json_schema: {words}"), "", open_objects)

@@ -12,10 +12,10 @@ N = TypeVar("N", bound=Hashable)
 
 
 def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], first: N) -> Expr:
-    """The expression of the first state. The other states are replaced by their equations, one after the other.
+    """Return the expression of the first state. The other states are replaced by their equations, one by one.
 
-    The state with the fewest paths through it comes first. So the loops that remain are those of states with many
-    paths, and what belongs to one function is written once.  States are numbers here, and -1 is the end.
+    The state with the fewest paths through it comes first. So the remaining loops are those of states with many paths,
+    and the part that belongs to one function is written once. States are numbers here, and -1 is the end.
     """
     numbers = {node: at for at, node in enumerate(order)}
     rows = [{-1 if dest is None else numbers[dest]: label for dest, label in equations[node].items()} for node in order]
@@ -29,7 +29,7 @@ def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], fi
     def paths(node: int) -> int:
         return (len(users[node]) - (node in users[node])) * len(rows[node])
 
-    # a heap in which a state may stand several times; its last entry counts
+    # a heap that may contain a state several times; its last entry counts
     waiting = [(paths(node), node) for node in range(len(order)) if node != begin]
     heapify(waiting)
     done = {begin}

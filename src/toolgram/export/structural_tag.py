@@ -1,9 +1,9 @@
 """A structural tag: the JSON form for xgrammar and vLLM.
 
-Strategy: the whole tag is one embedded grammar of EBNF rules, because only there parts have names: what occurs twice is
-written, and compiled, once.  Rules know tokens by their ids only, and no formats.  Around a token that is known by its
-name, and around a format that is given, texts, sequences and choices are the tag's own formats, and only what has
-neither in it is rules.
+Strategy: the whole tag is one embedded grammar of EBNF rules, because only there parts have names: a repeated part is
+written, and compiled, once. Rules know tokens by their ids only, and no formats. Around a token that is known by its
+name, and around a given format, texts, sequences and choices are the tag's own formats; only parts with neither are
+rules.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from toolgram.export.writing import Note
 
 
 def structural_tag(root: Expr, note: Note, length_limits: bool = False) -> str:
-    """The whole tag as JSON text."""
+    """Return the whole tag as JSON text."""
     formats = _Formats(note, length_limits)
     made = formats.embedded(root) if _rules_can_write(root) else formats.of(root)
     return json.dumps({"type": "structural_tag", "format": made}, ensure_ascii=False)
@@ -55,7 +55,7 @@ class _Formats:
         self.known: dict[Expr, dict[str, Any]] = {}
 
     def of(self, expr: Expr) -> dict[str, Any]:
-        """The format of an expression."""
+        """Return the format of an expression."""
         if expr not in self.known:
             self.known[expr] = self._made(expr)
         return self.known[expr]
@@ -99,7 +99,7 @@ class _Formats:
                 raise AssertionError("a rule is only known inside its language")
 
     def _text(self, expr: Text) -> dict[str, Any]:
-        """Text by its excluded words; one that has a form, by rules."""
+        """Return text by its excluded words, or by rules if it has a form."""
         if expr.within is not None:
             return self.embedded(expr)
         text: dict[str, Any] = {"type": "any_text", "excludes": list(excluded(expr, self.note))}
@@ -108,12 +108,12 @@ class _Formats:
         return {"type": "sequence", "elements": [text, {"type": "const_string", "value": expr.closer}]}
 
     def embedded(self, expr: Expr) -> dict[str, Any]:
-        """An expression as rules."""
+        """Return an expression as rules."""
         return {"type": "grammar", "grammar": EbnfWriter(self.note, self.length_limits).write(expr)}
 
 
 def _rules_can_write(expr: Expr) -> bool:
-    """Whether rules can write an expression: they know tokens by their ids, and no formats."""
+    """Return whether rules can write an expression: they know tokens by their ids, and no formats."""
     pending = [expr]
     while pending:
         here = pending.pop()

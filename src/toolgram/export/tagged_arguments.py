@@ -1,8 +1,8 @@
 """Arguments between markers: each named argument as an expression, with a value of its declared type.
 
-Strategy: between two places where an argument may begin lies a small automaton of its own (the key, the markers, the
-value, its end).  It is solved for every parameter.  The declared type decides what a value may be, as it does when it
-is read: text up to its marker, a literal, or either.
+Strategy: between two places where an argument may begin is a small automaton of its own (the key, the markers, the
+value, its end). It is solved for every parameter. The declared type decides what a value may be, as it does in the
+parser: text up to its marker, a literal, or either.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 
 def noting(tool: Tool, note: Callable[[str], object]) -> Callable[[str], object]:
-    """Notes about one function."""
+    """Return a function that adds notes about one function of the request."""
     return lambda words: note(f"{tool.name}: {words}")
 
 
 class _Place(NamedTuple):
-    """A state inside an argument; `echoed` after a marker that repeats the key."""
+    """A state inside an argument; `echoed` is True after a marker that repeats the key."""
 
     state: str
     echoed: bool = False
 
 
 class TaggedArguments:
-    """Writes the tagged arguments of a format for one request. `marker` is the text or token of a transition."""
+    """Writes the tagged arguments of a format for one request. `marker` returns the text or token of a transition."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TaggedArguments:
         self.known_members: dict[tuple[Any, ...], Expr] = {}
 
     def members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        """All arguments of a function, each in its first and its later form."""
+        """Return all arguments of a function, each in its first and its later form."""
         key = (tool.name, *first)
         if key not in self.known_members:
             self.known_members[key] = self._made_members(tool, first, later, waiting)
@@ -82,7 +82,7 @@ class TaggedArguments:
     def _members_of(
         self, tool: Tool, schema: Mapping[str, Any], first: list[Edge], later: list[Edge], waiting: str
     ) -> Expr:
-        """The arguments of one alternative of the schema."""
+        """Return the arguments of one alternative of the schema."""
         note = noting(tool, self.note)
 
         def written(key: str | tuple[str, ...], declared: Any) -> tuple[Expr, Expr]:
@@ -115,13 +115,13 @@ class TaggedArguments:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
             found.append(Member("", begun, again, False))
-            if begun == NOTHING:  # the key is also in what closes the argument: only names that are known
+            if begun == NOTHING:  # the marker that closes the argument also has the key: only known names are possible
                 others = [name for name in tool.names if name not in schema.get("properties", {})]
                 found[-1:] = [Member(name, *written(name, beyond), False) for name in others]
         return Members(tuple(found), True) if found else NOTHING
 
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> Expr:
-        """One argument, from the edge that begins it to the place where another may begin."""
+        """Return one argument, from the edge that begins it to the place where another may begin."""
         first, begun = _Place(""), _Place(edge.dest)
         equations: dict[_Place, dict[_Place | None, Expr]] = {
             first: {begun: seq(Lit(edge.lead), self._key_label(edge, key))}
@@ -185,7 +185,7 @@ class TaggedArguments:
         return choice(raw, seq(self._literal(tool, declared, with_text=False), self.marker(edge), Lit(echoed)))
 
     def _texts(self, tool: Tool, declared: Any) -> list[Mapping[str, Any]]:
-        """The alternatives of a schema that are text; any value is text here as well."""
+        """Return the alternatives of a schema that are text, which includes any value."""
         found: list[Mapping[str, Any]] = []
         for form in alternatives(declared, tool.schema.get("$defs", {})):
             texts = [each for each in form.get("enum", ()) if isinstance(each, str)]
@@ -195,14 +195,14 @@ class TaggedArguments:
         return free[:1] or found
 
     def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
-        """A value with elements inside, to the tag that closes it."""
+        """Return a value with elements inside, up to the tag that closes it."""
         if not isinstance(key, str) and len(self.spec.notation) < 4:
             return NOTHING  # that tag has a key that is not known
         elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note), self.tokens)
         return elements.argument(str(key), declared)
 
     def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
-        """A value in the format's own quotes."""
+        """Return a value in the format's own quotes."""
         opening, closing = self.spec.notation
         ends = {each.trigger for each in self.spec.transitions if "unclosed_value" in each.actions}
         shapes = [self.spec.terminals.get(trigger) for trigger in sorted(ends)]
@@ -218,7 +218,7 @@ class TaggedArguments:
         )
 
     def _literal(self, tool: Tool, declared: Any, with_text: bool) -> Expr:
-        """A value as JSON, or as Python where the format writes Python; without text, unless `with_text`."""
+        """Return a value as JSON, or also as Python if the format writes it; without text, unless `with_text`."""
         schema = declared if with_text else _without_text(tool, declared)
         if schema is False:
             return NOTHING
@@ -232,7 +232,7 @@ class TaggedArguments:
         return written
 
     def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> Expr:
-        """Text as it is, up to its closing marker."""
+        """Return unescaped text, up to its closing marker."""
         texts = declared.get("enum")
         if texts is not None:
             for each in texts:
@@ -255,8 +255,8 @@ class TaggedArguments:
 
 
 READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "json")
-# By the tag of its state, a value that is written in a way of its own: what writes it for a parameter of this key,
-# declared so.
+# Values with a notation of their own, by the tag of their state: each function writes the value of a parameter with
+# this key and this declared schema.
 VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ...], Any], Expr]] = {
     "elements": TaggedArguments.elements,
     "notated": TaggedArguments.notated,
@@ -269,7 +269,7 @@ def _is_free(raw: Expr) -> bool:
 
 
 def _kinds(tool: Tool, declared: Any) -> list[str]:
-    """The types of the alternatives of a schema; `string` for any type, which is read as text."""
+    """Return the types of the alternatives of a schema; `string` for any type, which is read as text."""
     found = []
     for form in alternatives(declared, tool.schema.get("$defs", {})):
         found += [_kind_of(each) for each in form.get("enum", ())] or [form.get("type", "string")]
@@ -283,7 +283,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _without_text(tool: Tool, declared: Any) -> Any:
-    """The schema of the values that are not text; False where there are none."""
+    """Return the schema of the values that are not text; False if there are none."""
     kept: list[Mapping[str, Any]] = []
     for form in alternatives(declared, tool.schema.get("$defs", {})):
         if "enum" in form:

@@ -1,8 +1,8 @@
 """Free text that must not contain certain words: which these are, and the automaton that finds them.
 
-Strategy: text holds no marker of the format, in whatever place, and no declared function in the form in which a call
-without a marker begins.  So everything that is forbidden is a fixed word, and the automaton is that of Aho and
-Corasick: its state is the longest beginning of a word with which the text ends so far.
+Strategy: text contains no marker of the format, at any place, and no declared function in the form in which a call
+without a marker begins. So everything forbidden is a fixed word, and the automaton is that of Aho and Corasick: its
+state is the longest beginning of a word that the text so far ends in.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rest_of(run: Run) -> str:
 
 
 def forbidden_words(spec: Spec, rows: Rows, state: str, declared: Sequence[str]) -> Iterator[str]:
-    """Yield what must not stand in the text of a state: markers, and declared names as calls without a marker have."""
+    """Yield the words that a state's text must not contain: markers, and the beginnings of calls without a marker."""
     beyond = rows[rows[state][TEXT].dest]
     markers = {shape.text for trigger in beyond if isinstance(shape := spec.terminals.get(trigger), Literal)}
     for trigger, transition in beyond.items():
@@ -49,7 +49,7 @@ def forbidden_words(spec: Spec, rows: Rows, state: str, declared: Sequence[str])
                 yield from shape.texts
         else:
             yield from bare_calls(spec, rows, trigger, transition.dest, declared)
-    for trigger, transition in rows[state].items():  # where the text begins
+    for trigger, transition in rows[state].items():  # transitions at the beginning of the text
         shape = spec.terminals.get(trigger)
         if isinstance(shape, Run) and trigger not in beyond and "name" in transition.actions:
             ends = [end for each in rows[transition.dest] if isinstance(end := spec.terminals.get(each), Literal)]
@@ -64,7 +64,7 @@ _BRACKETS = {"start_map item": "{", "start_array": "["}
 
 
 def bare_calls(spec: Spec, rows: Rows, trigger: str, dest: str, declared: Sequence[str]) -> Iterator[str]:
-    """Yield the words with which a bracket becomes a call without a marker: only a declared function is called so."""
+    """Yield the words that make a call of a bracket without a marker: only declared functions are called like this."""
     shape = spec.terminals.get(trigger)
     bracket = shape.text if isinstance(shape, Literal) else _BRACKETS.get(trigger)
     if bracket == "{" or (bracket == "[" and "start_map item" in rows[dest]):
@@ -76,7 +76,7 @@ def bare_calls(spec: Spec, rows: Rows, trigger: str, dest: str, declared: Sequen
 
 
 def _needs_another(spec: Spec, rows: Rows, state: str, markers: set[str]) -> bool:
-    """Whether nothing but a name and another marker makes a call in a held state, so that its own marker is text."""
+    """Return whether only a name and another marker make a call in a held state, so that its own marker is text."""
     ways = {trigger: row for trigger, row in rows[state].items() if trigger != TEXT and not row.repair}
     if not ways or not all(isinstance(spec.terminals.get(trigger), Run) for trigger in ways):
         return False
@@ -94,13 +94,13 @@ def first_completion(words: Sequence[str], text: str) -> int:
 
 
 def reaches_into(words: Sequence[str], closer: str) -> bool:
-    """Whether a word that began in a text may be complete in the closer after it."""
+    """Return whether a word that begins in a text may be complete in the closer after it."""
     return any(closer.startswith(word[at:]) for word in words for at in range(1, len(word)))
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Over any of (or any but) some characters to another state; `dest` None if the closer is complete."""
+    """A move to another state over one of some characters (or any other); `dest` is None if the closer is complete."""
 
     characters: str
     negated: bool
@@ -109,7 +109,7 @@ class Move:
 
 @lru_cache(maxsize=512)
 def text_automaton(forbidden: Forbidden, closer: str) -> tuple[tuple[Move, ...], ...]:
-    """Return the moves of each state of text without the words; with `closer`, up to its end.
+    """Return the moves of each state of text without the words, up to the end of `closer` if it is given.
 
     Without a closer the text may end in every state.
     """
@@ -121,7 +121,7 @@ def text_automaton(forbidden: Forbidden, closer: str) -> tuple[tuple[Move, ...],
     states: list[tuple[Move, ...]] = []
     while len(states) < len(pending):
         groups: dict[int | None, list[str]] = {}
-        known = []  # characters that do not lead to the beginning, as all other ones do
+        known = []  # characters that, unlike all others, do not lead to the first state
         for char in characters:
             read = pending[len(states)] + char
             complete = [word for word in sought if read.endswith(word)]

@@ -1,7 +1,7 @@
 """Values of a schema's normal form, as expressions that every target can write.
 
-Strategy: a definition of the schema becomes a rule, every other part an expression.  JSON and Python differ only in
-what their `Notation` says, so there is one converter.
+Strategy: a definition of the schema becomes a rule, every other part an expression. JSON and Python differ only in
+their `Notation`, so there is one converter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Note = Callable[[str], object]
 
 
 class Values:
-    """The values of one normal form. `value` gives an expression; `rules` is the language with what it refers to."""
+    """The values of one normal form. `value` returns an expression, `rules` the language with all rules it uses."""
 
     def __init__(self, root: Mapping[str, Any], note: Note, notation: Notation) -> None:
         self.definitions: Mapping[str, Any] = root.get("$defs", {})
@@ -49,7 +49,7 @@ class Values:
         self.pending: list[str] = []
 
     def rules(self, start: Expr) -> Rules:
-        """The language that begins with `start`."""
+        """Return the language that begins with `start`."""
         self.finish()
         used: dict[str, Expr] = {}
         pending = list(_refs(start))
@@ -61,13 +61,13 @@ class Values:
         return Rules("start", (("start", start), *used.items()))
 
     def alone_or_rules(self, start: Expr) -> Expr:
-        """The language that begins with `start`; the expression itself where it refers to nothing."""
+        """Return the language that begins with `start`, or the expression itself if it uses no rule."""
         while isinstance(start, Ref) and start.name in self.notation.kinds:
             start = self.made[start.name]
         return self.rules(start) if next(_refs(start), None) else start
 
     def value(self, schema: Any) -> Expr:
-        """How a value of this schema is written."""
+        """Return how a value of this schema is written."""
         if schema is True or schema == {}:
             return self.notation.ref("any")
         if not isinstance(schema, Mapping):
@@ -96,7 +96,7 @@ class Values:
         return Ref(name)
 
     def finish(self) -> None:
-        """Make what was referred to, one after the other: definitions may refer to each other in a long row."""
+        """Make the definitions in use one by one, without recursion: a long chain of them may refer to each other."""
         while self.pending:
             name = self.pending.pop(0)
             self.made[name] = self.value(self.definitions[name])
@@ -145,7 +145,7 @@ class Values:
         return seq(Lit("["), edge, body if least else optional(body), Lit("]"))
 
     def whole_object(self, schema: Mapping[str, Any]) -> Expr:
-        """The arguments of a call: its members may stand in any order."""
+        """Return the arguments of a call, whose members may be in any order."""
         forms = alternatives(schema, self.definitions)
         if any(set(each) <= {"type"} or "enum" in each or _is_any_object(each) for each in forms):
             return self.value(schema)
@@ -161,7 +161,7 @@ class Values:
         return seq(Lit("{"), edge, optional(body) if may_be_empty else body, Lit("}"))
 
     def _counted(self, schema: Mapping[str, Any], found: Members) -> Expr | None:
-        """The members of a map with a limited number of them."""
+        """Return the members of a map with a limited number of them."""
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         if least <= len(schema.get("required", ())) + (1 if not schema.get("required") else 0) and most is None:
             return None
@@ -174,7 +174,7 @@ class Values:
         return seq(first, times(later, max(least - 1, 0), None if most is None else max(most - 1, 0)))
 
     def members(self, schema: Mapping[str, Any], any_order: bool) -> Members:
-        """The members of an object."""
+        """Return the members of an object."""
         key = self.notation.member_name
         separator, member = self.notation.separator, self.notation.member
         required = set(schema.get("required", ()))
@@ -200,7 +200,7 @@ class Values:
         return Members(tuple(found), any_order)
 
     def _other_name(self, schema: Mapping[str, Any], declared: tuple[str, ...]) -> Expr:
-        """A name that is not declared: one that begins with another character."""
+        """Return a name that is not declared: one that begins with another character."""
         if schema.get("patternProperties"):
             self.note("a name that fits a pattern may have the value of one that fits none")
         names = schema.get("propertyNames", {})
@@ -222,18 +222,18 @@ class Values:
 
 
 def other_beginnings(declared: Sequence[str], among: Class, note: Note) -> Class:
-    """The characters with which none of some names begins."""
+    """Return the characters with which none of some names begins."""
     note("names that no schema declares begin with another character than those that are declared")
     return Class(without_characters(among.ranges, {ord(name[0]) for name in declared if name}))
 
 
 def other_names(declared: Sequence[str], note: Note) -> Expr:
-    """Texts that are none of some names: those that begin with another character."""
+    """Return texts that differ from some names: those that begin with another character."""
     return seq(other_beginnings(declared, ALL, note), Star(ALL))
 
 
 def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
-    """The texts that a schema of the type `string` allows; None for any text."""
+    """Return the texts that a schema of the type `string` allows; None for any text."""
     found: Expr | None = None
     if "pattern" in schema:
         found = pattern_text(schema["pattern"])
@@ -253,7 +253,7 @@ def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
         return Repeat(ALL, low, high, True) if low or high is not None else None
     if not low and high is None:
         return found
-    if isinstance(found, Repeat) and isinstance(found.body, Class):  # one class of characters, so many times
+    if isinstance(found, Repeat) and isinstance(found.body, Class):  # one class of characters, repeated
         most = min((each for each in (found.high, high) if each is not None), default=None)
         return Repeat(found.body, max(low, found.low), most, True)
     if isinstance(found, Star) and isinstance(found.body, Class):
@@ -264,7 +264,7 @@ def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
 
 
 def times(body: Expr, low: int, high: int | None) -> Expr:
-    """So many times."""
+    """Return an expression repeated from `low` to `high` times."""
     if body == NOTHING:
         return EMPTY if not low else NOTHING
     if high == 0:
@@ -281,7 +281,7 @@ def _is_any_object(schema: Mapping[str, Any]) -> bool:
 
 
 def alternatives(schema: Any, definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The schemas of which a value fits one, without references and `anyOf` at the top."""
+    """Return the alternative schemas for a value, without references and `anyOf` at the top."""
     found: list[Mapping[str, Any]] = []
     pending, seen = [schema], set()
     while pending:

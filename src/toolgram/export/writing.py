@@ -1,9 +1,9 @@
-"""What all writers of rules share: names, shared parts, text automata, and the expansion of what a target lacks.
+"""The base of all writers of rules: names, shared parts, text automata, and expansion of forms that a target lacks.
 
-Strategy: a writer walks the expression once, and gives typed pieces (`written`).  Leaves become rules (or terminals),
-named by their kind and numbered in order of appearance; equal leaves share a rule.  So the grammar depends on the
-request alone.  A part that occurs in several places is a rule as well.  A target defines how its rules, texts and
-classes look, and what it can express.
+Strategy: a writer walks the expression once, and returns typed pieces (`written`). Leaves become rules (or terminals),
+named by their kind and numbered in order of appearance; equal leaves share a rule. So the grammar depends on the
+request alone. A part that occurs in several places is also a rule. A target defines the notation of its rules, texts
+and classes, and what it can express.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class RuleWriter:
     arrow = "::="
     root_name = "root"
     empty = '""'
-    length_limits = False  # whether limits on the length of a text must hold at any price
-    # With at most so many arguments in any order, every set is a rule; with more, only required ones are counted,
+    length_limits = False  # whether limits on the length of a text must hold at any cost
+    # Up to this many arguments in any order, every set is a rule; with more, only required ones are counted,
     most_counted = 6
-    most_required = 5  # if there are at most so many.
+    most_required = 5  # if there are at most this many.
 
     def __init__(self, note: Note, length_limits: bool = False) -> None:
         self.note, self.length_limits = note, length_limits
@@ -74,17 +74,17 @@ class RuleWriter:
         self.kept: list[Expr] = []  # keeps nodes alive whose ids are keys
 
     def write(self, root: Expr) -> str:
-        """The whole grammar."""
+        """Return the whole grammar."""
         return self.text_of_rules(self.all_rules(root))
 
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
-        """The rules of the grammar, the one to begin with first."""
+        """Return the rules of the grammar, beginning with the start rule."""
         self._count(root)
         body = self.body(root)
         return [(self.root_name, body), *self.rules]
 
     def text_of_rules(self, rules: Iterable[tuple[str, Piece]]) -> str:
-        """Rules in the notation of the target."""
+        """Return rules in the notation of the target."""
         return "".join(f"{name} {self.arrow} {spelled(body, self.empty)}\n" for name, body in rules)
 
     def _count(self, root: Expr) -> None:
@@ -100,16 +100,16 @@ class RuleWriter:
                     pending += children(here)
 
     def new(self, kind: str) -> str:
-        """The next name of a kind."""
+        """Return the next name of a kind."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         return self.spell(f"{kind}-{self.counts[kind]}")
 
     def spell(self, name: str) -> str:
-        """A name in the notation of the target."""
+        """Return a name in the notation of the target."""
         return name
 
     def rule(self, key: Any, kind: str, body: Callable[[], Piece]) -> Atom:
-        """The rule for a key, made at its first use."""
+        """Return the rule for a key, which is made at its first use."""
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = self.new(kind)
@@ -117,7 +117,7 @@ class RuleWriter:
         return Atom(name)
 
     def add(self, name: str, body: Callable[[], Piece]) -> None:
-        """Add a rule; it stands before those that its body makes."""
+        """Add a rule before those that its body makes."""
         at = len(self.rules)
         self.rules.append((name, EMPTY_ROW))
         self.rules[at] = (name, body())
@@ -125,67 +125,67 @@ class RuleWriter:
     # --- expressions ----------------------------------------------------------------------------------------------
 
     def body(self, expr: Expr) -> Piece:
-        """An expression as the body of a rule."""
+        """Return an expression as the body of a rule."""
         if isinstance(expr, Choice):
             return either(*(self.option(each) for each in expr.options))
         return self.option(expr)
 
     def option(self, expr: Expr) -> Piece:
-        """An expression as one of several alternatives."""
+        """Return an expression as one of several alternatives."""
         return self.sequence(expr) if isinstance(expr, Seq) else self.item(expr)
 
     def sequence(self, expr: Seq) -> Piece:
-        """One after the other."""
+        """Return the items of a sequence."""
         return row(*(self.item(each) for each in expr.parts if not isinstance(each, Break)))
 
     def item(self, expr: Expr) -> Piece:
-        """An expression as a part of another one: what several parts share is a rule."""
+        """Return an expression as a part of another one: a part that several others share is a rule."""
         if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(id(expr), 0) > 1:
             return self.rule(("shared", expr), "part", lambda: self.inner(expr))
         return self.inner_item(expr)
 
     def inner(self, expr: Expr) -> Piece:
-        """A shared part as the body of its rule."""
+        """Return a shared part as the body of its rule."""
         return self.inner_item(expr) if isinstance(expr, Star) else self.body(expr)
 
     def inner_item(self, expr: Expr) -> Piece:
-        """An expression, inline or as a rule."""
+        """Return an expression, inline or as a rule."""
         return _WRITERS[type(expr)](self, expr)
 
     def choice(self, expr: Choice) -> Piece:
-        """One of several."""
+        """Return a choice of options."""
         rest = [each for each in expr.options if each != EMPTY]
         found = either(*(self.option(each) for each in rest))
         return Counted(found, "?") if len(rest) < len(expr.options) else found
 
     def starred(self, expr: Star) -> Piece:
-        """Any number of times."""
+        """Return a body repeated any number of times."""
         return Counted(self.body(expr.body), "*")
 
     # --- leaves ---------------------------------------------------------------------------------------------------
 
     def literal(self, text: str) -> Atom:
-        """A fixed text."""
+        """Return a fixed text."""
         raise NotImplementedError
 
     def token(self, expr: Token) -> Piece:
-        """One special token, by its id or its name."""
+        """Return one special token, by its id or its name."""
         return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
 
     def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """A set of characters."""
+        """Return a set of characters."""
         raise NotImplementedError
 
     def class_item(self, expr: Class) -> Piece:
-        """One character of a set."""
+        """Return one character of a set."""
         raise NotImplementedError
 
     def run(self, characters: str, most: int) -> Piece:
-        """Up to `most` of some characters."""
+        """Return up to `most` of some characters."""
         return Counted(self.char_class(characters), f"{{0,{most}}}")
 
     def characters(self, expr: Chars) -> Piece:
-        """A run of characters, that is none of some texts."""
+        """Return a run of characters that differs from some texts."""
         if not expr.but:
             if expr.most == 1:
                 return self.char_class(expr.first)
@@ -195,7 +195,7 @@ class RuleWriter:
         return self.rule(expr, "key", lambda: self._other_than(expr, ""))
 
     def _other_than(self, expr: Chars, read: str) -> Piece:
-        """What may follow `read`, with which some of the excluded texts begin."""
+        """Return what may follow `read`, with which some of the excluded texts begin."""
         allowed = expr.rest if read else expr.first
         going = sorted({text[len(read)] for text in expr.but if text.startswith(read) and len(text) > len(read)})
         free = "".join(char for char in allowed if char not in going)
@@ -209,15 +209,15 @@ class RuleWriter:
         return either(*options)
 
     def text(self, expr: Text) -> Piece:
-        """Free text."""
+        """Return free text."""
         return self.automaton(expr)
 
     def any_text(self, expr: Text) -> Piece:
-        """Free text, or text of some form."""
+        """Return free text, or text of some form."""
         return self.text(expr) if expr.within is None else self.text_within(expr)
 
     def automaton(self, expr: Text) -> Piece:
-        """Free text, by its automaton."""
+        """Return free text, by its automaton."""
         key = (expr.forbidden, expr.closer)
         if key not in self.names:
             states = text_automaton(expr.forbidden, expr.closer)
@@ -232,20 +232,20 @@ class RuleWriter:
         return Atom(self.names[key])
 
     def text_and_closer(self, expr: Text) -> Piece:
-        """Free text by its automaton, which texts with different closers share, and the closer behind it.
+        """Return free text by its automaton, which texts with different closers share, and the closer after it.
 
-        A text shares nothing where what it must not contain may go on in its closer.
+        A text shares nothing if a word that it must not contain may continue in its closer.
         """
         if not expr.closer or reaches_into(expr.forbidden.words, expr.closer):
             return self.automaton(expr)
         return row(self.automaton(Text(expr.forbidden)), self.literal(expr.closer))
 
     def members(self, expr: Members) -> Piece:
-        """Arguments: in any order where few must be counted, in the order of the schema where there are more."""
+        """Return arguments: in any order if few must be counted, else in the order of the schema."""
         return self.item(self.ordered(expr))
 
     def ordered(self, expr: Members) -> Expr:
-        """Arguments as an expression without `Members`."""
+        """Return arguments as an expression without `Members`."""
         names = frozenset(member.name for member in expr.members if member.name)
         required = frozenset(member.name for member in expr.members if member.required)
         if expr.any_order and 1 < len(names) <= self.most_counted:
@@ -263,7 +263,7 @@ class RuleWriter:
         return found
 
     def language(self, expr: Rules) -> Piece:
-        """An inner language, its rules under names of their own."""
+        """Return an inner language, whose rules have names of their own."""
         if expr not in self.names:
             outer = self.prefix
             name = self.names[expr] = self.new("value")
@@ -275,13 +275,13 @@ class RuleWriter:
         return Atom(self.names[expr])
 
     def reference(self, expr: Ref) -> Piece:
-        """A rule of the inner language, or one that all languages share."""
+        """Return a rule of the inner language, or one that all languages share."""
         if expr.name in BASE:
             return self.base(expr.name)
         return Atom(self.spell(self.prefix + expr.name))
 
     def base(self, name: str) -> Atom:
-        """A rule that all languages share."""
+        """Return a rule that all languages share."""
         key = ("base", name)
         if key not in self.names:
             self.names[key] = self.spell(name.replace("_", "-"))
@@ -289,13 +289,13 @@ class RuleWriter:
         return Atom(self.names[key])
 
     def base_body(self, name: str) -> Piece:
-        """The body of a rule that all languages share."""
+        """Return the body of a rule that all languages share."""
         return self.body(BASE[name])
 
     # --- values ---------------------------------------------------------------------------------------------------
 
     def json_value(self, expr: Json) -> Piece:
-        """The rules of a value."""
+        """Return the rules of a value."""
         key = ("json", expr)
         if key not in self.names:
             schema = json.loads(expr.schema)
@@ -308,23 +308,23 @@ class RuleWriter:
         return Atom(self.names[key])
 
     def blanks(self, expr: Blanks | None = None) -> Piece:
-        """Blanks where JSON allows them."""
+        """Return the blanks that JSON allows."""
         return Counted(self.char_class(" \n\t\r"), "*")
 
     def quoted(self, expr: Quoted) -> Piece:
-        """A text as a value: a rule, which may stand in many places."""
+        """Return the rule of a text as a value, which may be used in many places."""
         return self.rule(expr, "quoted", lambda: self.body(expr.body))
 
     def other_name(self, expr: OtherName) -> Piece:
-        """A name in JSON that is none of some names."""
+        """Return a name in JSON that differs from some names."""
         return self.rule(expr, "key", lambda: self.body(self.name_but(expr)))
 
     def name_but(self, expr: OtherName) -> Expr:
-        """A name that begins with another character."""
+        """Return a name that begins with another character."""
         return JSON.quote(other_names(expr.but, self.note))
 
     def repeated(self, expr: Repeat) -> Piece:
-        """So many times."""
+        """Return a counted repetition."""
         if expr.high is None and expr.low == 0:
             return self.item(star(expr.body))
         if max(expr.low, expr.high or 0) > MOST_COUNTED:
@@ -335,7 +335,7 @@ class RuleWriter:
         return Counted(self.item(expr.body), f"{{{count}}}")
 
     def text_within(self, expr: Text) -> Piece:
-        """Free text that must fit a pattern: the pattern, without the characters with which a marker begins.
+        """Return free text that must fit a pattern: the pattern, without the characters with which a marker begins.
 
         A length alone is left out, because without those characters most texts could not be written.
         """
@@ -352,11 +352,11 @@ class RuleWriter:
         return row(self.pattern(found), self.literal(expr.closer)) if expr.closer else self.pattern(found)
 
     def pattern(self, expr: Expr) -> Piece:
-        """A text of some form."""
+        """Return a text of some form."""
         return self.body(expr)
 
     def no_rules(self, expr: EngineFormat) -> Piece:
-        """What only a structural tag has: `export` gives it to no other target."""
+        """Reject a format that only a structural tag has: `export` gives it to no other target."""
         raise AssertionError(f"{expr} has no rules")
 
 
@@ -383,12 +383,12 @@ _WRITERS: dict[type, Callable[[RuleWriter, Any], Piece]] = {
 
 
 def is_length(expr: Expr) -> bool:
-    """Whether a pattern is nothing but a limit on the length of a text."""
+    """Return whether a pattern is only a limit on the length of a text."""
     return isinstance(expr, Repeat) and expr.is_length and expr.body == ALL
 
 
 def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
-    """A pattern without those of its texts that hold certain characters."""
+    """Return a pattern without those of its texts that contain certain characters."""
     match expr:
         case Lit():
             return NOTHING if any(ord(char) in codes for char in expr.text) else expr
@@ -408,7 +408,7 @@ def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
 
 
 def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str]) -> str:
-    """The inside of a character class, from ranges of code points."""
+    """Return the inside of a character class, from ranges of code points."""
     written = []
     for low, high in found:
         if 0xD800 <= low <= 0xDFFF:
@@ -424,7 +424,7 @@ def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], 
 
 
 def ranges(characters: str, escaped: Callable[[str], str]) -> str:
-    """The inside of a character class: sorted, and neighbours as ranges."""
+    """Return the inside of a character class: sorted, and neighbours as ranges."""
     codes = sorted({ord(char) for char in characters})
     written = []
     while codes:

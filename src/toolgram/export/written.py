@@ -1,9 +1,9 @@
-"""What writers write: typed pieces, and the one function that makes text of them.
+"""The typed pieces that writers produce, and the one function that converts them to text.
 
 Strategy: every notation has alternatives, sequences, repetitions and atoms, and in every one of them alternatives bind
-weakest.  A writer says what a piece is, and never writes a bracket.  `spelled` adds brackets to a piece inside of one
-that binds stronger, so no writer can lose what follows an alternative.  The tests read what was written, and compare
-the pieces with those that were meant.
+weakest. A writer declares what a piece is, and never writes a bracket. `spelled` adds brackets to a piece inside one
+that binds stronger, so no writer can lose what follows an alternative. The tests read the written text, and compare its
+pieces with the intended ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What nothing can split: a fixed text, a set of characters, the name of a rule, a call of the engine."""
+    """An indivisible piece: a fixed text, a set of characters, the name of a rule, a call of the engine."""
 
     text: str
 
@@ -29,14 +29,14 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One after the other; without parts, the empty text."""
+    """A sequence of pieces; without parts, the empty text."""
 
     parts: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of several."""
+    """A choice of pieces."""
 
     options: tuple[Piece, ...]
 
@@ -48,7 +48,7 @@ _STRENGTH = {Either: 0, Row: 1, Counted: 2, Atom: 3}
 
 
 def row(*parts: Piece) -> Piece:
-    """One after the other; rows inside are joined with it."""
+    """Return a sequence of pieces; nested rows are joined with it."""
     flat: list[Piece] = []
     for part in parts:
         flat += part.parts if isinstance(part, Row) else (part,)
@@ -56,7 +56,7 @@ def row(*parts: Piece) -> Piece:
 
 
 def either(*options: Piece) -> Piece:
-    """One of several; alternatives inside are joined with it."""
+    """Return a choice of pieces; nested choices are joined with it."""
     flat: list[Piece] = []
     for option in options:
         flat += option.options if isinstance(option, Either) else (option,)
@@ -64,7 +64,7 @@ def either(*options: Piece) -> Piece:
 
 
 def spelled(piece: Piece, empty: str = '""') -> str:
-    """The text of a piece. `empty` is how the notation writes the empty text."""
+    """Return the text of a piece. `empty` is how the notation writes the empty text."""
     match piece:
         case Atom():
             return piece.text
@@ -77,7 +77,7 @@ def spelled(piece: Piece, empty: str = '""') -> str:
 
 
 def _within(piece: Piece, needed: int, empty: str) -> str:
-    """The text of a piece inside of another one, in brackets if it binds weaker than is needed."""
+    """Return the text of a piece inside another one, in brackets if it binds weaker than needed."""
     text = spelled(piece, empty)
     strength = 3 if piece == EMPTY_ROW else _STRENGTH[type(piece)]
     return text if strength >= needed else f"({text})"
