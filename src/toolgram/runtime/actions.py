@@ -1,7 +1,7 @@
 """The semantic actions of transitions, as one table.
 
-Strategy: each action takes the characters that the transition has brought and returns those that it has not accounted
-for.  What no action accounts for is dropped.
+Strategy: each action takes the characters of the transition and returns those that it has not accounted for.
+Characters that no action accounts for are dropped.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from toolgram.spec.data import UNCLOSED
 
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 
-# Of a position: the characters, their value, and whether nothing says that the output was cut off.
+# Arguments: the position, the characters, their value, and whether the output was not cut off as far as is known.
 Action: TypeAlias = Callable[[Position, str, str, bool], str]
 
 
 def perform(at: Position, move: Move, text: str, why: str, value: str) -> None:
-    """Perform a transition's actions in order; what no action accounts for is dropped."""
+    """Perform a transition's actions in order, and drop the characters that no action accounts for."""
     ended = at.ended or move.trigger == UNCLOSED
     for action in move.actions:
         perform_now = _DROPPING.get(action)
@@ -39,7 +39,7 @@ def perform(at: Position, move: Move, text: str, why: str, value: str) -> None:
 
 
 def _note_marker(at: Position, name: str) -> None:
-    """Note a marker in a name or a key."""
+    """Note the marker in a name or a key, if there is one."""
     if name.startswith(at.state.before) or at.program.holds_marker(name):
         at.events.note("stray_marker", name)
 
@@ -55,7 +55,7 @@ def _name(at: Position, text: str, value: str, ended: bool) -> str:
 
 
 def function_called(program: Program, names: frozenset[str], name: str) -> str:
-    """Return the declared function that a name with a namespace means: that with its last part."""
+    """Return the declared function that a name with a namespace means: the one named by its last part."""
     if not program.namespaced_names or "." not in name or name in names:
         return name
     before, _, last = name.rpartition(".")
@@ -101,7 +101,7 @@ def _unclosed_envelope(at: Position, text: str, value: str, ended: bool) -> str:
 
 
 def _unclosed_arguments(at: Position, text: str, value: str, ended: bool) -> str:
-    """The closing marker of a call has come after a whole value, and brackets of its arguments are open."""
+    """Close the brackets of the arguments: the call's closing marker came after a whole value while they were open."""
     island = at.island
     scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
     closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
@@ -122,8 +122,8 @@ def _unusual_form(at: Position, text: str, value: str, ended: bool) -> str:
     return text
 
 
-# What is done once the characters are dropped. A call that only the end of the output ended is complete only if that
-# says so.
+# Performed after the characters are dropped. A call that ends only because the output ends is complete only if the
+# finish reason says that nothing was cut off.
 _DROPPING: dict[str, Callable[[Calls, bool], None]] = {
     "start_call": lambda calls, ended: calls.begin(),
     "open_arguments": lambda calls, ended: calls.open_arguments(),

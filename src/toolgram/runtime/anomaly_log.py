@@ -1,8 +1,8 @@
-"""Anomalies with their places: told from the events of a stream, in order.
+"""Anomalies with their places, collected from the events of a stream in order.
 
 Strategy: every character belongs to one event, so the place of anything is the length of all sources before it.  Notes
-stand among the events; here they are taken out of what is emitted and become anomalies.  Those that events themselves
-tell (a call that is not complete, text that could not be read) are found at the same time.
+are buffered among the events; here they are removed from what is emitted and become anomalies.  Anomalies that follow
+from the events themselves (a call that is not complete, text that could not be read) are found at the same time.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ class AnomalyLog:
 
     def __init__(self, names: frozenset[str], keep: bool, calls_in: Callable[[str], list[dict[str, str]]]) -> None:
         self._names = names
-        self._calls_in = calls_in  # reads the calls that a quoted text would be
+        self._calls_in = calls_in  # reads a quoted text and returns the calls in it
         self._name = ""  # of the last call
         self._keep = keep
-        self._anomalies: MutableSequence[Anomaly] | None = None  # made with the first of them
-        self._repeated: set[str] = set()  # arguments of the open call that were noted where they stand
-        self._taken = 0  # how many were taken, of those that are kept
+        self._anomalies: MutableSequence[Anomaly] | None = None  # made with the first anomaly
+        self._repeated: set[str] = set()  # arguments of the open call already noted at their own place
+        self._taken = 0  # how many of the kept anomalies were taken
         self._call: int | None = None
-        self._malformed_to = -1  # where the malformed text ends that the last anomaly is about
-        self._rest_to = -1  # where the text ends that belongs to the call that has just failed
+        self._malformed_to = -1  # the end of the malformed text that the last anomaly covers
+        self._rest_to = -1  # the end of the text that belongs to the call that has just failed
         self.offset = 0
 
     def read(self, events: Iterable[BufferedEvent], repeated: Iterable[tuple[int, str]] = ()) -> list[Event]:
-        """Events in order; returns those to be emitted, which is all but the notes.
+        """Read events in order. Return those to be emitted: all but the notes.
 
-        `repeated` are arguments of calls that end in them, by index, that came before in the same call.
+        `repeated` are arguments of calls that end in these events, by index, whose key already appeared in the same
+        call.
         """
         emitted: list[Event] = []
         for event in events:
-            if self._rest_to < 0 and type(event) in _MARKUP:  # nearly all events, and nothing to note of them
+            if self._rest_to < 0 and type(event) in _MARKUP:  # nearly all events, with nothing to note
                 emitted.append(cast("Event", event))
                 self.offset += len(event.source)
                 continue
@@ -83,7 +84,7 @@ class AnomalyLog:
             self._repeated.add(note.text)
 
     def _add_quoted(self, note: Note) -> None:
-        """Add text that would be a call, if it would be."""
+        """Add a quoted text, if it would be read as a call."""
         calls = self._calls_in(note.text)
         if calls:
             kind, text = note.kind, note.text[:MOST_ANOMALY_TEXT]
@@ -102,15 +103,15 @@ class AnomalyLog:
         self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
 
     def add(self, kind: str, text: str, why: str = "", ahead: int = 0) -> None:
-        """An anomaly at the present place, or so many characters after it."""
+        """Add an anomaly at the current place, or `ahead` characters after it."""
         self._append(Anomaly(kind, self.offset + ahead, text, self._call, why or KINDS[kind]))
 
     def add_at(self, kind: str, start: int, text: str) -> None:
-        """An anomaly of no call."""
+        """Add an anomaly that belongs to no call."""
         self._append(Anomaly(kind, start, text, None, KINDS[kind]))
 
     def _add_repeated(self, index: int, repeated: Iterable[tuple[int, str]]) -> None:
-        """Keys that are there twice, unless they were noted where they stand."""
+        """Add keys that appear twice, unless they were already noted at their own place."""
         noted, self._repeated = self._repeated, set()
         for call, key in repeated:
             if call == index and key not in noted:
@@ -135,7 +136,7 @@ class AnomalyLog:
         self._malformed_to = self.offset + len(event.source)
 
     def take(self) -> list[Anomaly]:
-        """The anomalies since the last time."""
+        """Return the anomalies since the last call of this method."""
         if isinstance(self._anomalies, deque):
             taken = list(self._anomalies)
             self._anomalies.clear()
@@ -146,5 +147,5 @@ class AnomalyLog:
         return taken
 
     def all(self) -> list[Anomaly]:
-        """All anomalies so far, where they are kept."""
+        """Return all anomalies so far, if they are kept."""
         return list(self._anomalies or ())

@@ -1,4 +1,4 @@
-"""Readers of arguments: a JSON object as it stands, one written as a JSON string, and Python keyword arguments."""
+"""Readers of arguments: a JSON object, arguments written as a JSON string, and arguments left unclosed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from toolgram.runtime.stream import Stream, symbol_why
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
 
-REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what a member may begin with besides
+REPAIRABLE = "{'/#_$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # what else a member may begin with
 
 
 def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """After the brace of arguments: it is confirmed when a key or the closing brace follows."""
+    """Read what follows the opening brace of arguments: a key or the closing brace confirms it."""
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
@@ -42,14 +42,14 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def confirm_object(stream: Stream) -> None:
-    """A key or the closing brace has followed the brace of arguments."""
+    """Confirm the opening brace of arguments, after a key or the closing brace has followed it."""
     opening = stream.source.confirm()
     stream.fire("object_start", "")
     stream.calls.delta("{" if stream.source.transcoding is not None else "{" + opening.removeprefix("{"), opening)
 
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
-    """Blanks after a bracket that is not confirmed yet."""
+    """Take blanks after a bracket that is not confirmed yet, and return the position after them."""
     end = end_of_json_blanks(text, pos)
     if end > pos:
         stream.source.opening = (stream.source.opening or "") + stream.source.take(text, pos, end)
@@ -57,9 +57,9 @@ def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:
 
 
 def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """A JSON object: the model's own bytes, as far as they are JSON."""
+    """Read a JSON object, and emit the model's own characters as long as they are JSON."""
     scanner, floor = arguments_scanner(stream)
-    if final and scanner.repairs:  # what waits is what it seems to be
+    if final and scanner.repairs:  # undecided characters are what they seem to be
         scanner.exact()
     scanner.run(text, pos, floor)
     end = took_arguments(stream, scanner, floor, text, pos)
@@ -69,13 +69,13 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
-    """The scanner that reads the arguments, and the depth at which they are closed."""
+    """Return the scanner that reads the arguments, and the depth at which they are closed."""
     island = stream.island
     return (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
 
 
 def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int:
-    """What follows from a run of the scanner from `pos` on: a fragment, and perhaps the end of the arguments."""
+    """Emit what the scanner has read from `pos` on as a fragment, and see whether the arguments have ended."""
     envelope = stream.island if isinstance(stream.island, Envelope) else None
     end = scanner.end
     if end > pos:
@@ -95,7 +95,8 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """After the brace that closes arguments. Text in which a string goes on says that it was none."""
+    """Read what follows the brace that closes arguments. Text in which a string continues shows that it closed
+    nothing."""
     if text[pos] in (GOES_ON[:1] if isinstance(stream.island, Envelope) else GOES_ON):
         stream.unexpected_input()
     else:
@@ -104,7 +105,7 @@ def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def end_arguments(stream: Stream) -> None:
-    """The arguments are closed."""
+    """End the arguments, which are closed."""
     envelope = stream.island
     if not isinstance(envelope, Envelope):
         stream.island = None
@@ -118,10 +119,10 @@ def end_arguments(stream: Stream) -> None:
 
 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
-    """The arguments are no JSON: in Python's spelling, or to be repaired, or broken."""
+    """Handle arguments that are not JSON: they are in Python's spelling, can be repaired, or are broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
     after = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
-    outside_string = scanner.was >= START  # inside, a quote ends it or belongs to an escape
+    outside_string = scanner.was >= START  # inside a string, a quote ends it or belongs to an escape
     if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
         transcode(stream, envelope, scanner.was, text[end])
@@ -133,7 +134,7 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
         if scanner.behind_value:
             scanner.resume_behind_value()
             stream.reader = "unclosed_arguments"
-        else:  # after a comma, say
+        else:  # after a comma, for example
             stream.unexpected_input()
     elif repairs:
         end = scanner.end
@@ -146,12 +147,12 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
 def _wait_for_closer(stream: Stream, text: str, pos: int) -> int:
     if stream.closing is None:
         return stream.wait(text[pos:])
-    stream.source.hold(text, pos, len(text))  # half a marker ends the output
+    stream.source.hold(text, pos, len(text))  # part of a marker ends the output
     return len(text)
 
 
 def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: int) -> None:
-    """What waited before the character at `end` is decided by it."""
+    """Read the characters that waited before `end`, which the character at `end` decides."""
     if end > scanner.end:
         begin, scanner.state = scanner.end, scanner.was
         scanner.exact()
@@ -161,19 +162,19 @@ def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: in
 
 
 def _may_close_call(stream: Stream, text: str, pos: int) -> bool:
-    """Whether a marker that closes the call may stand at `pos`, in the model's own characters, and is not whole yet."""
+    """Return whether an incomplete marker that may close the call is at `pos`, in the model's own characters."""
     return stream.source.transcoding is None and stream.state.may_become(text, pos)
 
 
 def _closes_call(stream: Stream, text: str, pos: int) -> bool:
-    """Whether a marker that closes the call stands at `pos`, in the model's own characters."""
+    """Return whether a marker that closes the call is at `pos`, in the model's own characters."""
     state = stream.state
     return bool(state.literals) and stream.source.transcoding is None and stream.symbol_at(text, pos) is not None
 
 
 def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """After a value of repaired arguments: whether the closing marker of the call stands at `pos`, and then the
-    reader that closes them comes next. 1, or 0, or WAIT where the marker may have begun."""
+    """Look for the closing marker of the call at `pos`, after a value of repaired arguments. Return 1 and choose the
+    reader that closes the arguments if it is there, 0 if it is not, and WAIT if it may have begun."""
     state = stream.state
     if state.match is None or not state.literals:
         return 0
@@ -188,7 +189,7 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
 
 
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
-    """From here on the scanner reads what its repairer writes."""
+    """Have the scanner read the repairer's output from here on."""
     if isinstance(stream.island, Envelope):
         stream.island.inner = stream.reader
     scanner.repair()
@@ -197,7 +198,7 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
 
 
 def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Where JSON does not fit, after a whole value: the closing marker of the call, or nothing that can be read."""
+    """Read the call's closing marker if it follows a whole value in unclosed arguments; reject anything else."""
     found = stream.symbol_at(text, pos)
     if found is not None:
         symbol, end = found
@@ -209,7 +210,7 @@ def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) ->
     return pos
 
 
-# By state: JSON that stands for what has been read, for a scanner of Python to go on after it, and what that writes.
+# By state: JSON equivalent to what was read, so that a Python scanner can continue after it, and what that writes.
 _READ_SO_FAR = {
     FIRST_KEY: ("{", "{"),
     KEY: ('{"":0,', '{"": 0, '),
@@ -220,13 +221,13 @@ _READ_SO_FAR = {
 
 
 def may_transcode(stream: Stream, envelope: Envelope, character: str) -> bool:
-    """Whether `character`, which JSON does not have there, may begin a value in Python's spelling."""
-    spelling = "'" if envelope.scanner.repairs else "'TFN"  # a repair takes words, and what else there may be
+    """Return whether `character`, which is not valid JSON there, may begin a value in Python's spelling."""
+    spelling = "'" if envelope.scanner.repairs else "'TFN"  # a repairer also reads words and whatever else may come
     return character in spelling and stream.program.python_json and envelope.python is None
 
 
 def transcode(stream: Stream, envelope: Envelope, state: int, character: str) -> None:
-    """From here on the envelope is in Python's spelling. `state` is where its scanner of JSON stands."""
+    """Read the envelope in Python's spelling from here on. `state` is the state of its JSON scanner."""
     scanner = envelope.scanner
     scanner.exact()
     if state not in _READ_SO_FAR:
@@ -245,7 +246,7 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
 
 
 def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Arguments as a JSON string: decoded, and streamed as the object that they hold."""
+    """Read arguments in a JSON string: decode it, and stream the object in it."""
     envelope, source = cast(Envelope, stream.island), stream.source
     string = cast("JsonStringScanner", envelope.string)
     end = string.read(text, pos, final or source.transcoding is not None)
@@ -277,7 +278,7 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """The same outside of any JSON: the string is all that the arguments are."""
+    """Read a JSON string that holds the arguments, outside any other JSON."""
     string, source = cast("JsonStringScanner", stream.island), stream.source
     end = string.read(text, pos, final)
     source.hold_converted(string.out, text, pos, string.mark, end)
@@ -300,6 +301,6 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def say_converted(stream: Stream) -> None:
-    """Send the JSON that is held."""
+    """Emit the JSON that is held."""
     if stream.source.converted is not None and stream.source.converted.json:
         stream.calls.delta(*stream.source.take_json())

@@ -1,4 +1,4 @@
-"""Where blanks end: those of JSON, and any."""
+"""Where blanks end: JSON whitespace, or any whitespace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BLANKS = re.compile(r"\s*+").match
 
 
 def end_of_json_blanks(text: str, pos: int) -> int:
-    """The position after blanks of JSON."""
+    """Return the position after JSON whitespace."""
     return cast("re.Match[str]", _JSON_BLANKS(text, pos)).end()
 
 

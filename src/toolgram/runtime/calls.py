@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools.reading import Tools
 
-# What a value was read on after: the beginning of an argument, or what closes a call or begins one.
+# Why a value was read past a marker: a marker that opens an argument, or one that closes or opens a call.
 READ_ON_IN_CALL, READ_ON = 1, 2
-# What was seen of markers in a value: what opens a value stands in it; one that is text of it was noted.
+# The markers seen in a value: one that opens a value was in it; one was noted as part of its text.
 OPENED, TOLD = 1, 2
 NONE: frozenset[str] = frozenset()
 
 
 class OpenMarkers(NamedTuple):
-    """Markers that are still to be closed."""
+    """Markers that still have to be closed."""
 
-    overdue: frozenset[str] = NONE  # opening markers for which the last call lacks the closing one, by trigger
-    owed: frozenset[str] = NONE  # opening markers that have come, and what closes them has not
-    in_text: frozenset[str] = NONE  # closing markers of what was opened in text
+    overdue: frozenset[str] = NONE  # opening markers, by trigger, whose closing marker is missing after the last call
+    owed: frozenset[str] = NONE  # opening markers that have come and are not closed yet
+    in_text: frozenset[str] = NONE  # closing markers that belong to what was opened in text
 
     def followed(self, trigger: str, move: Move, sections: Mapping[str, frozenset[str]]) -> OpenMarkers:
-        """The same after a transition."""
+        """Return the open markers after a transition."""
         overdue, owed, opened = self
         if move.opens:
             if not (move.within and move.within.isdisjoint(owed)):
@@ -53,25 +53,25 @@ NO_MARKERS = OpenMarkers()
 
 
 class Argument:
-    """The tagged argument that is being read, of this key."""
+    """The tagged argument that is being read, with its key."""
 
     __slots__ = ("again", "depth", "key", "read_on", "seen", "wrapper")
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.read_on = 0  # the value goes on after what may have been meant to close it
+        self.read_on = 0  # the value was read past a marker that may have been meant to close it
         self.seen = 0  # OPENED, TOLD, or both
-        self.depth = 0  # how many times what opens a value stands in it, and is not closed in it
-        self.again = ""  # the marker after which the value has just begun, which may come once more
-        self.wrapper: list[str] | None = None  # its JSON, if it may be the object of all arguments
+        self.depth = 0  # how many opening markers in the value are not closed in it
+        self.again = ""  # the marker after which the value has just begun, and which may be repeated
+        self.wrapper: list[str] | None = None  # its JSON, if the value may be the object of all arguments
 
 
 class Calls:
-    """`count` calls are certain, `index` is that of the open one and `start` how it began.
+    """The calls: `count` are certain; `index` is that of the open call, and `start` is its first event.
 
-    `name` and `id` belong to the next call, which is not certain yet; `keys` are the tagged arguments of the open one
-    (None where they are of another kind), and `argument` is the one that is being read. Whether that is the object of
-    all arguments is decided when it is over, and nothing of it is sent before.
+    `name` and `id` belong to the next call, which is not certain yet. `keys` are the tagged arguments of the open call
+    (None for arguments of another kind), and `argument` is the one that is being read. Whether its value is the object
+    of all arguments is decided at its end, and nothing of such a value is emitted before.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Calls:
         self.markers = NO_MARKERS
 
     def copy(self, events: EventBuffer) -> Calls:
-        """Return the same calls for a copy of the events, where none is open."""
+        """Return the same calls for a copy of the events, in which no call is open."""
         made = Calls(events, self.ids, self.tools)
         made.count, made.markers, made.start = self.count, self.markers, self.start
         return made
@@ -104,22 +104,22 @@ class Calls:
 
     @property
     def wrapper(self) -> list[str] | None:
-        """The JSON of a value that may be the object of all arguments; None for any other."""
+        """The JSON of a value that may be the object of all arguments, else None."""
         return None if self.argument is None else self.argument.wrapper
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the functions that were declared."""
+        """The names of the declared functions."""
         return self.tools.names
 
     def begin_name(self, name: str, source: str) -> None:
-        """The name of a call that is not certain yet."""
+        """Begin a call that is not certain yet, with its name."""
         self.name = ToolCallStart(self.count, "", name, source)
         self._events.put(self.name)
 
     def find_declared(self) -> bool:
-        """Whether the name is that of a declared function; one that ends in a dot and a number, without them. Where
-        nothing is declared, it is as it stands: no grammar knows more."""
+        """Return whether the name is that of a declared function, after removing a dot and a number at its end. If
+        nothing is declared, accept any name unchanged."""
         start, declared = cast(ToolCallStart, self.name), self.names
         name = start.name
         stem, _, number = name.rpartition(".")
@@ -131,18 +131,18 @@ class Calls:
         return False
 
     def undeclared(self) -> str:
-        """Why a name that `find_declared` has not found begins no call."""
+        """Return why a name that `find_declared` rejects begins no call."""
         return f"`{self.name.name if self.name else ''}` is no declared function"
 
     def forget_held(self) -> bool:
-        """What looked like a call is none. Whether it had a name."""
+        """Discard the candidate call. Return whether it had a name."""
         named = self.name is not None
         self.name = self.id = None
         self.markers = self.markers._replace(owed=NONE)
         return named
 
     def begin(self) -> None:
-        """The call is certain. Where its arguments came before its name, the start still comes before them."""
+        """Make the call certain. Its start is put before its arguments even if the name came after them."""
         start = self.name
         if start is None:
             return
@@ -157,7 +157,7 @@ class Calls:
         self.name = self.id = None
 
     def end(self, status: Status) -> None:
-        """The open call has ended, if one is open."""
+        """End the open call, if there is one."""
         if self.index is not None:
             if status == "malformed" and self._events.mention.withheld is not None:
                 raise NotACall
@@ -169,23 +169,23 @@ class Calls:
             self.index = self.keys = self.argument = None
 
     def forget_markers(self) -> None:
-        """No marker is missing any more: it was reported, or what was open is malformed."""
+        """Forget missing markers: they were reported, or what was open is malformed."""
         self.markers = OpenMarkers(in_text=self.markers.in_text)
 
     def delta(self, arguments: str, source: str) -> None:
-        """Arguments of the open call, or of the next one."""
+        """Emit arguments of the open call, or of the next one."""
         self._events.put(ToolCallDelta(self.count if self.index is None else self.index, arguments, source))
 
     # --- tagged arguments -----------------------------------------------------------------------------------------
 
     def open_arguments(self) -> None:
-        """Tagged arguments follow."""
+        """Begin tagged arguments."""
         self.keys = {}
         self.delta("{", "")
 
     def begin_argument(self, key: str, source: str, wrapped: Set[str]) -> None:
-        """The key of a tagged argument, whole. Blanks after it are no part of it. Under one of the keys `wrapped`, all
-        arguments may stand as one object."""
+        """Begin a tagged argument with its whole key. Blanks after the key are not part of it. Under a key in
+        `wrapped`, one object may hold all arguments."""
         key = key.rstrip()
         self.argument = Argument(key)
         if key in wrapped and self._may_wrap(key):
@@ -209,12 +209,12 @@ class Calls:
             keys[key] = None
 
     def _may_wrap(self, key: str) -> bool:
-        """Whether an argument that is none of the function's may be the object of all of them."""
+        """Return whether an argument that the function does not have may be the object of all its arguments."""
         declared = self.declared()
         return self.keys == {} and declared is not None and bool(declared.types) and key not in declared.types
 
     def unwrap(self, source: str) -> None:
-        """The value that may be the object of all arguments is over: it is, if one of its members is declared."""
+        """End a value that may be the object of all arguments: it is if one of its members is declared."""
         written, declared = "".join(self.wrapper or ()), self.declared()
         if self.argument is not None:
             self.argument.wrapper = None
@@ -235,14 +235,14 @@ class Calls:
         self.keys = dict.fromkeys(islice(members, MOST_KEYS))
 
     def may_have(self, key: str) -> bool:
-        """Whether the open call may have an argument of this name, which it has not had."""
+        """Return whether the open call may have an argument of this name that it does not have yet."""
         declared = self.declared()
         known = declared is None or declared.open or key.rstrip() in declared.types
         return known and key.rstrip() not in (self.keys or ())
 
     def types(self, told: bool) -> Types:
-        """The types that the argument that is being read may have, by what is declared, and by whether its markers
-        have `told` what it is."""
+        """Return the types that the current argument may have, by its declaration, and by whether its markers state the
+        type (`told`)."""
         if self.wrapper is not None:
             return frozenset({"object"})
         if not self.tools:
@@ -252,7 +252,7 @@ class Calls:
         return types_of_value(self.declared(), self.key, told, True)
 
     def place(self) -> Place:
-        """What is declared for the value that is being read, and for what is inside it."""
+        """Return the declaration of the value that is being read, and of what is inside it."""
         from toolgram.tools.parameters import UNDECLARED, UNDECLARED_TEXT
 
         called, declared = self._called, self.declared()
@@ -263,7 +263,7 @@ class Calls:
         return self._parameters.place(called).member(self.key)
 
     def close_arguments(self) -> None:
-        """The tagged arguments are over."""
+        """End the tagged arguments."""
         if self.keys is None or self.index is None:
             return
         declared = self.declared()
@@ -274,13 +274,13 @@ class Calls:
         self.keys = None
 
     def declared(self) -> Parameters | None:
-        """The parameters of the function that is called; None where it is not declared."""
+        """Return the parameters of the called function, or None if it is not declared."""
         called = self._called
         return self._parameters.get(called) if called is not None else None
 
     @property
     def _parameters(self) -> DeclaredParameters:
-        """All that is declared, read once a tagged argument asks for it."""
+        """All declared parameters, read when a tagged argument first asks for them."""
         if self.tools.parameters is None:
             from toolgram.tools.parameters import declared_parameters
 
@@ -290,6 +290,6 @@ class Calls:
 
     @property
     def _called(self) -> str | None:
-        """The name of the function that is called."""
+        """The name of the called function."""
         start = self.start if self.name is None else self.name
         return start.name if start is not None else None

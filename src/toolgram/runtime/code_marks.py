@@ -1,10 +1,10 @@
 """Code in text: whether the text so far has opened an inline code span or a code fence.
 
-Strategy: of the current line it is enough to know whether the number of its backticks is odd, and how many the last run
-of them has.  A line decides at its end: a run of three or more, with no backtick after it, opens a fence, or closes the
-last one if nothing follows it.  A fence with an info string inside another one is nested, as in a README that a model
-shows.  Each character of text is read once, in pieces of any size, and most have nothing to read: without a backtick on
-the line, only a backtick matters.
+Strategy: of the current line it is enough to know whether the number of its backticks is odd, and the length of the
+last run of them.  A line decides at its end: a run of three or more, with no backtick after it, opens a fence, or
+closes the last one if nothing follows it.  A fence with an info string inside another one is nested, as in a README
+that a model shows.  Each character of text is read once, in pieces of any size, and most pieces need no reading: as
+long as the line has no backtick, only a backtick matters.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from toolgram.limits import LEAST_FENCE, LONGEST_QUOTED_CALL, MOST_FENCES
 
 SPAN, FENCE = "span", "fence"
-_NONE: list[str] = []  # of no quote
+_NONE: list[str] = []  # if there is no quote
 _pieces = re.compile(r"`+|\n|[^`\n]+").findall
 
 
 class CodeMarks:
     """The code that text has opened, and the text of a span in which a call was opened.
 
-    `is_blank` is true until the text has something but blanks.
+    `is_blank` is true until the text has a character that is not blank.
     """
 
     __slots__ = (
@@ -32,17 +32,17 @@ class CodeMarks:
 
     def __init__(self) -> None:
         self.is_blank = True
-        self.quote = _NONE  # the text from there on,
-        self.length = 0  # and how many characters were read since
-        self._span = 0  # how many backticks opened the span that a call was opened in; 0 if there is none
-        self._fences: tuple[int, ...] = ()  # how many backticks opened each of them
-        self._is_odd = False  # the number of backticks on the line
-        self._ticks = False  # the last character is a backtick
+        self.quote = _NONE  # the text after the opening of a call in a span,
+        self.length = 0  # and how many characters were read since then
+        self._span = 0  # how many backticks opened the span in which a call was opened; 0 if there is none
+        self._fences: tuple[int, ...] = ()  # how many backticks opened each open fence
+        self._is_odd = False  # whether the number of backticks on the line is odd
+        self._ticks = False  # whether the last character is a backtick
         self._run = 0  # how many backticks the last run on the line has
-        self._info = False  # something but blanks follows that run, or is on the line
+        self._info = False  # whether other characters than blanks follow that run, or are on the line
 
     def copy(self) -> CodeMarks:
-        """Return the same marks, to go on from here twice."""
+        """Return an independent copy of the marks."""
         made = CodeMarks()
         made.load(self.dump())
         return made
@@ -53,7 +53,7 @@ class CodeMarks:
         return ["".join(self.quote), *flags, self.length, self._span, self._run, *self._fences]
 
     def load(self, data: Sequence[Any]) -> None:
-        """Take over what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raises ValueError for anything else."""
         quote, flags, counts = data[:1], data[1:5], data[5:]
         whole = 3 <= len(counts) <= MOST_FENCES + 3
         if not whole or not all(type(each) is int and each >= 0 for each in counts):
@@ -67,12 +67,12 @@ class CodeMarks:
 
     @property
     def quoted(self) -> bool:
-        """Whether a call was opened in the span: that goes on to a backtick or an empty line."""
+        """Whether a call was opened in the span. Such a span ends at a backtick or an empty line."""
         return self._span > 0
 
     @property
     def is_live(self) -> bool:
-        """Whether text without a backtick can change anything but `is_blank`."""
+        """Whether text without a backtick can change anything except `is_blank`."""
         return self._run > 0 or self.quoted
 
     @property
@@ -82,7 +82,7 @@ class CodeMarks:
 
     @property
     def place(self) -> str:
-        """Return what the next character is in: SPAN, FENCE, or "" for neither."""
+        """Where the next character is: SPAN, FENCE, or "" for neither."""
         if self.quoted and not self._closes_span:
             return SPAN
         if self._fences:
@@ -90,13 +90,13 @@ class CodeMarks:
         return SPAN if self._is_odd else ""
 
     def begin_quote(self) -> None:
-        """A call opens in the span."""
+        """Begin a quote: a call opens in the span."""
         if not self.quoted:
             self.quote = []
             self.length, self._span, self._ticks = 0, self._run, False
 
     def take_quote(self) -> str:
-        """Return the text of a quote, which is over."""
+        """Return the text of a quote that has ended."""
         text, self.quote = "".join(self.quote), _NONE
         return text.rstrip("`")
 

@@ -1,9 +1,10 @@
-"""Where a string ends whose quotes are not escaped: at the first quote from which the rest of the call is JSON.
+"""Where a string whose quotes are not escaped ends: at the first quote after which the rest of the call is JSON.
 
-Strategy: after each quote of the string that a comma or the fitting bracket follows, a copy of the scanner reads on,
+Strategy: after each quote of the string that a comma or the matching bracket follows, a copy of the scanner reads on,
 exactly, up to the brackets of the call, and the format's own closing marker must follow them; in a format without one,
-that is a marker of the next call, the end of the turn or of the output.  What it reads is held until it fits or not:
-then the quote ends the string, or is part of it.  A marker ends the search, so no string takes the next call into it.
+a marker of the next call, or the end of the turn or of the output must follow.  What the copy reads is held until it is
+known to fit or not: then the quote ends the string, or is part of it.  A marker ends the search, so no string includes
+the next call.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from toolgram.runtime.stream import Stream
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
-# What a character of the string is: part of it, the quote that ends it, or the last that is known of a call that
-# is cut off (CUT), or that has no end (BROKEN). WAIT if that is not certain.
+# The role of a character in the string: part of it; the quote that ends it; the point where a call is cut off (CUT) or
+# the string has no end (BROKEN). WAIT if this is not certain.
 PART, ENDS, CUT, BROKEN = range(4)
 _may_end = re.compile(r"""["'][ \t\r\n]*+(?:([,}\]])|\Z)""").match
 _around_closer = re.compile(rf"{BLANKS}(?:```{BLANKS})?").match
@@ -39,7 +40,7 @@ _SWAPPED = str.maketrans("\"'", "'\"")
 
 
 def is_damaged(stream: Stream) -> bool:
-    """Whether a damaged string is open."""
+    """Return whether a damaged string is open."""
     if stream.reader != "repaired":
         return False
     repairer = arguments_scanner(stream)[0].repairer
@@ -47,7 +48,7 @@ def is_damaged(stream: Stream) -> bool:
 
 
 def read_damaged(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final: bool) -> int:
-    """What the character at `pos` of a damaged string is."""
+    """Return the role of the character at `pos` in a damaged string."""
     repairer.work = max(0, repairer.work - TAIL_WORK_PER_CHARACTER)
     if text[pos] != repairer.quote:
         if text[pos] not in stream.program.begins_no_name:
@@ -65,7 +66,7 @@ def read_damaged(stream: Stream, repairer: JsonRepairer, text: str, pos: int, fi
 
 
 def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final: bool) -> int:
-    """Whether the quote at `pos` ends the string. WAIT where the text ends first."""
+    """Return whether the quote at `pos` ends the string, or WAIT if the text ends before that is known."""
     follows = _may_end(text, pos)
     if follows is None:
         return PART
@@ -99,7 +100,7 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
 
 
 def _in_double_quotes(text: str, pos: int, end: int) -> str:
-    """The text from the single quote at `pos` on as JSON has it. What follows may have single quotes throughout."""
+    """Return the text from the single quote at `pos` on with double quotes. All quotes after it may be single ones."""
     following = _quote(text, pos + 1, end)
     if following is not None and following.group() == "'":
         return text[:end].translate(_SWAPPED)
@@ -107,8 +108,8 @@ def _in_double_quotes(text: str, pos: int, end: int) -> str:
 
 
 def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
-    """Whether what was read after the quote at `pos` broke after a quote that ends a value: that is a second damaged
-    value, or all of it is the first."""
+    """Return whether reading after the quote at `pos` failed after a quote that ends a value. Then there is a second
+    damaged value, or all of it is the first one."""
     before = text[: tail.end].rstrip(" \t\r\n")
     return tail.behind_value and len(before) > pos + 1 and before[-1] == '"'
 
@@ -121,7 +122,7 @@ def _copy(scanner: JsonScanner) -> JsonScanner:
 
 
 def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
-    """Whether the object of the next call is at `at`, after a comma if that is in a list."""
+    """Return whether the object of the next call is at `at`, after a comma if the calls are in a list."""
     if not isinstance(stream.island, Envelope):
         return PART
     found = _next_call(text, at)
@@ -134,8 +135,8 @@ def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
 
 
 def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -> int:
-    """Whether what closes the call is at `at`: the markers that it owes, or whatever may follow a call if it owes
-    none. The bracket of a list has closed it for every finish reason."""
+    """Return whether what closes the call is at `at`: the markers that the call still needs, or, if it needs none,
+    anything that may follow a call. If the bracket of a list was read, the finish reason does not matter."""
     program, owed = stream.program, stream.calls.markers.owed
     at = cast("re.Match[str]", _around_closer(text, at)).end()
     markers: tuple[str, ...] = program.in_no_name
@@ -149,7 +150,7 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
         return ENDS
     short = () if owed else _short_openers(stream)
     begun = next((opener for opener in short if text.startswith(opener, at)), None)
-    if begun is not None:  # as code may have it: the name of the next call must follow
+    if begun is not None:  # code may also contain this: the name of the next call must follow
         name = _name_of_call(text, at + len(begun))
         return PART if name is None else ENDS if name.lastindex else WAIT
     rest = text[at:]
@@ -157,15 +158,15 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
 
 
 def _short_openers(stream: Stream) -> tuple[str, ...]:
-    """What may come after the call and is too short for a marker."""
+    """Return what may come after the call and is too short for a marker."""
     move = stream.state.row.get("object_end")
     literals = move.dest.literals if move is not None else ()
     return tuple(literal for literal in literals if len(literal) < SURE_MARKER and literal != FENCE)
 
 
 def _first_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, bool]:
-    """Where the first marker begins, or what may become one at the end of the text, and whether it is whole. The end
-    of the text for none."""
+    """Return where the first marker begins, or its incomplete beginning at the end of the text, and whether it is
+    whole. Return the end of the text if there is none."""
     markers = stream.program.in_no_name
     found = _search(markers)(text, pos) if markers else None
     while found is not None and found.lastindex and not stream.is_token(found.group(), text, found.start()):

@@ -1,7 +1,7 @@
-"""The edges of an output: the prompt before it, which may have begun it, and its end.
+"""The edges of an output: the prompt before it, which may contain its beginning, and its end.
 
-Strategy: the prompt is read by the same readers as the output, and then no event accounts for its characters.  At the
-end, what is held is decided, and what is open is closed.
+Strategy: the prompt is read by the same readers as the output, and afterwards no event accounts for its characters.  At
+the end of the output, what is held is decided, and what is open is closed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from toolgram.spec.data import END, TEXT, UNCLOSED
 
 
 def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
-    """Move through what the prompt has already written. Returns the events of a call that it has begun: they are
-    emitted first, for no characters."""
+    """Read what the prompt has already written. Return the events of a call that it has begun: they are emitted first,
+    with an empty source."""
     calls, initial = stream.calls, stream.program.initial
     events: list[BufferedEvent] = []
     out, stream.events.out = stream.events.out, events
@@ -33,7 +33,7 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
     if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
         if stream.trace and stream.state is not initial:
             stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
-        stream.state = initial  # what the prompt says is no text of this turn
+        stream.state = initial  # text in the prompt does not belong to this turn
         stream.reader = reader_of(initial)
     stream.source.prefix_characters = len(stream.buffer)
     _forget_sources(stream)
@@ -48,7 +48,7 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
 
 
 def _renumber(stream: Stream) -> None:
-    """The held call is the first of the output."""
+    """Give the held call the index of the first call of the output."""
     held = stream.events.held
     for event in held.events if held is not None else ():
         if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
@@ -56,7 +56,7 @@ def _renumber(stream: Stream) -> None:
 
 
 def _forget_sources(stream: Stream) -> None:
-    """No event accounts for what was read."""
+    """Remove the source of everything that was read from the prompt."""
     held = stream.events.held
     for event in held.events if held is not None else ():
         event.source = ""
@@ -70,7 +70,7 @@ def _forget_sources(stream: Stream) -> None:
 
 
 def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
-    """The start and the arguments of a call, for no characters."""
+    """Return the start and the arguments of a call, with an empty source."""
     begun: list[BufferedEvent] = []
     for event in events:
         if isinstance(event, ToolCallStart) and event.index == index:
@@ -83,7 +83,7 @@ def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
 def end_output(stream: Stream) -> None:
     """Decide what is held at the end of the output, and close what is open."""
     source = stream.source
-    if stream.reader == "closed":  # they were closed before the output ended
+    if stream.reader == "closed":  # the arguments were closed before the output ended
         reason, stream.closing = stream.closing, None
         end_arguments(stream)
         stream.closing = reason
@@ -101,7 +101,7 @@ def end_output(stream: Stream) -> None:
 
 
 def finish(stream: Stream, text: str, pos: int) -> None:
-    """Read the end of the output, and decide and close what is open."""
+    """Read the end of the output, then decide what is held and close what is open."""
     read(stream, text, pos, True)
     while True:
         try:
@@ -113,7 +113,7 @@ def finish(stream: Stream, text: str, pos: int) -> None:
             read(stream, *give_up(stream, "", found), True)
     withheld = stream.events.mention.withheld
     if withheld is not None and not stream.ended:
-        # A token that only spells the end of the turn is none if the server says that the output was cut off there.
+        # A token that only spells the end of the turn does not count if the server says the output was cut off there.
         ends = withheld.token and (withheld.is_certain or not stream.closing)
         if not ends:
             withheld.cut_off()
@@ -139,12 +139,12 @@ def _end_held(stream: Stream) -> None:
 
 
 def _ends_certain(stream: Stream) -> bool:
-    """Whether the machine says that the end of the output ends what is held."""
+    """Return whether the machine has a transition for the end of the output that ends what is held."""
     return not stream.source.object_is_held and not isinstance(stream.island, Envelope) and END in stream.state.row
 
 
 def _end_open(stream: Stream) -> None:
-    """Close what is open: a call, or text."""
+    """Close the call or the text that is open."""
     events, calls = stream.events, stream.calls
     meaning = stream.state.meaning
     ending = stream.state.row.get(END)
@@ -163,7 +163,7 @@ def _end_open(stream: Stream) -> None:
 
 
 def _closes_envelope(stream: Stream) -> bool:
-    """Whether the arguments are whole, and only what stands around them is open."""
+    """Return whether the arguments are whole, and only the envelope around them is open."""
     if UNCLOSED not in stream.state.row:
         return False
     stream.note_unclosed()
