@@ -15,5 +15,5 @@ def end_of_json_blanks(text: str, pos: int) -> int:
 
 
 def end_of_blanks(text: str, pos: int) -> int:
-    """The position after blanks of any kind."""
+    """Return the position after blanks of any kind."""
     return cast("re.Match[str]", _BLANKS(text, pos)).end()

@@ -1,7 +1,7 @@
-"""Reader of the JSON around a call: its tokens become ijson's events, and those the machine's triggers.
+"""Reader of the JSON around a call: its tokens become ijson's events, which are the machine's triggers.
 
-What cannot be the next token of a call is refused at its first character: a key that begins no known one, a value of a
-kind that no transition takes.
+Input that cannot be the next token of a call is rejected at its first character: a key that is not the beginning of a
+known one, or a value of a kind that no transition takes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _KINDS = {
 
 
 def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """One token of the envelope, or as much of it as there is."""
+    """Read one token of the envelope, or the part of it that has come."""
     envelope = cast(Envelope, stream.island)
     if stream.source.object_is_held:
         return _confirm(stream, envelope, text, pos)
@@ -94,7 +94,7 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
-    """Blanks between tokens."""
+    """Take blanks between tokens, and return the position after them."""
     end = end_of_json_blanks(text, pos)
     if end > pos:
         envelope.source += stream.source.take(text, pos, end)
@@ -102,7 +102,8 @@ def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int
 
 
 def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
-    """Between two tokens, what needs a look at the character: the position after it, or WAIT. None for a token."""
+    """Read between two tokens if the next character needs special handling. Return the position after it, or WAIT; None
+    if a token is read as usual."""
     scanner, after = envelope.scanner, None
     if text[pos] == "'" and scanner.state in _QUOTED and may_transcode(stream, envelope, "'"):
         transcode(stream, envelope, scanner.state, text[pos])
@@ -119,7 +120,8 @@ def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final
 
 
 def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> int | None:
-    """The same between the calls of a list: a comma is missing, a bracket closes nothing, or no call follows."""
+    """Read between the calls of a list: a comma is missing, a bracket closes nothing, or no call follows. Return the
+    position after it, or None."""
     scanner, character = envelope.scanner, text[pos]
     if scanner.state == AFTER_ITEM and character == "{":
         if not envelope.pushed(","):
@@ -137,7 +139,7 @@ def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> in
 
 
 def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
-    """The same where JSON is repaired."""
+    """Repair JSON between two tokens. Return the position after it, or WAIT; None if a token is read as usual."""
     scanner, character = envelope.scanner, text[pos]
     if character == "]" and scanner.state == AFTER_MEMBER and "unclosed" in stream.state.row:
         after = _read_surplus_bracket(stream, envelope, text, pos, final)
@@ -149,7 +151,7 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
         return None
     if character == "/" and pos + 1 == len(text) and not final:
         return stream.wait(text[pos:])
-    # where the envelope may be unclosed, anything else is no JSON any more
+    # if the envelope may be unclosed, anything else is not JSON any more
     if "unclosed" in stream.state.row and character not in _QUOTES and not text.startswith(_COMMENTS, pos):
         return None
     begin_repair(stream, scanner)
@@ -157,7 +159,7 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
 
 
 def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
-    """A comma is one too many if neither a key nor an object follows it."""
+    """Repair a surplus comma: one that neither a key nor an object follows."""
     after = end_of_json_blanks(text, pos + 1)
     if after - pos > MOST_BLANKS + 1:
         return None
@@ -170,7 +172,7 @@ def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final
 
 
 def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
-    """A token, or a piece of one, as far as it may be what it begins as."""
+    """Read a token, or a piece of one, as long as it may still be what it begins as."""
     scanner = envelope.scanner
     limit, fits = _prescribed(stream, envelope, text, pos)
     if not fits:
@@ -182,7 +184,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
         return limit
     end = scanner.step(text, pos) if limit == len(text) else pos + scanner.step(text[pos:limit], 0)
     if scanner.broken or len(envelope.source) > LONGEST_ENVELOPE_TEXT:
-        if end > pos:  # else the character is still to be read
+        if end > pos:  # otherwise the character is still to be read
             envelope.source += stream.source.take(text, pos, end)
         stream.unexpected_input()
         return end
@@ -196,7 +198,8 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
 
 
 def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int:
-    """After a member, a bracket that closes no list, since the object goes on: the position after it, or WAIT."""
+    """Drop a bracket after a member that closes no list, if the object continues after it. Return the position after
+    the bracket, or WAIT; `pos` if there is none."""
     if not final and _object_may_go_on(text, pos + 1):
         return stream.wait(text[pos:])
     if _object_goes_on(text, pos + 1) is None:
@@ -214,7 +217,7 @@ def _drop_surplus(stream: Stream, envelope: Envelope, text: str, pos: int) -> No
 
 
 def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
-    """Whether a value that begins with `character` may stand here; refuses it if not."""
+    """Return whether a value that begins with `character` is allowed here, and reject it if not."""
     kind = _KINDS.get(character)
     if kind is None:
         if character != "]" or envelope.scanner.state != FIRST_ITEM:
@@ -237,7 +240,7 @@ def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
 
 
 def _takes(stream: Stream, envelope: Envelope, kind: str) -> bool:
-    """Whether a value of this kind may stand here."""
+    """Return whether a value of this kind is allowed here."""
     row, path = stream.state.row, stream.same(envelope.path)
     if kind == "start_array":
         return not envelope.member and (f"start_array {path}" if envelope.path else "start_array") in row
@@ -245,7 +248,8 @@ def _takes(stream: Stream, envelope: Envelope, kind: str) -> bool:
 
 
 def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
-    """Whether the value that has begun is dropped, with its member: any other member may stand here as well."""
+    """Return whether the value that has begun is dropped with its member, and drop it. It is if any other member is
+    also allowed here."""
     if "map_key" not in stream.state.row or not envelope.parents or envelope.scanner.in_key:
         return False
     stream.events.note("unusual_form", envelope.path.rpartition(".")[2])
@@ -255,10 +259,10 @@ def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
 
 
 def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tuple[int, bool]:
-    """How far the next piece of a string may go, and whether it fits so far.
+    """Return how far the next piece of a string may go, and whether it fits so far.
 
-    A key, and a string whose values are known, is read no further than its first character that no known one has
-    there. An escape is read character by character, so that it is rejected where it is whole, however the text is cut.
+    A key, or a string whose values are known, is read no further than the first character that no known one has there.
+    An escape is read character by character, so that it is rejected only when it is whole, however the text is cut.
     """
     scanner, end = envelope.scanner, len(text)
     inside = scanner.in_string
@@ -282,7 +286,8 @@ def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tupl
 
 
 def _prescribed_strings(stream: Stream, envelope: Envelope) -> tuple[str, frozenset[str]] | None:
-    """What stands before the string that is read or begins, and what may stand so far; None for any string."""
+    """Return the prefix of the string that is read or begins, and the texts allowed so far; None if any string is
+    allowed."""
     scanner, state = envelope.scanner, stream.state
     inside = scanner.in_string
     if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
@@ -293,7 +298,7 @@ def _prescribed_strings(stream: Stream, envelope: Envelope) -> tuple[str, frozen
 
 
 def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
-    """After an opening brace: only a key or the closing brace makes it an object."""
+    """Read what follows an opening brace: only a key or the closing brace makes it an object."""
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
@@ -325,7 +330,7 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
 
 
 def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
-    """What `scanner.step` has just read."""
+    """Process the token that `scanner.step` has just read."""
     scanner = envelope.scanner
     kind = scanner.kind
     if kind == OPEN:
@@ -360,7 +365,7 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
 
 
 def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
-    """A closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
+    """Process a closing bracket of the envelope: of the list, of the call's object, or of an object in it."""
     envelope.source += source
     trigger = _closing_trigger(stream, envelope, piece)
     move = stream.state.row.get(trigger)
@@ -385,7 +390,7 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
 
 
 def _closing_trigger(stream: Stream, envelope: Envelope, piece: str) -> str:
-    """What a closing bracket triggers."""
+    """Return the trigger of a closing bracket."""
     if piece == "}":
         outermost = envelope.member and len(envelope.parents) == 1
         return f"end_map {envelope.member}.item" if outermost else f"end_map {stream.same(envelope.parents[-1])}"
@@ -409,7 +414,7 @@ def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -
 
 
 def _take_value(stream: Stream, envelope: Envelope) -> None:
-    """A string is whole that is the value of a member."""
+    """Process the string that is the value of a member, which is whole."""
     row, path = stream.state.row, stream.same(envelope.path)
     token, envelope.token = envelope.token, ""
     value = envelope.value_of(token)
@@ -426,7 +431,7 @@ def _take_value(stream: Stream, envelope: Envelope) -> None:
 
 
 def _settled(envelope: Envelope) -> str:
-    """Settle an envelope whose value is over, and take its source."""
+    """Settle an envelope whose value has ended, and take its source."""
     envelope.settle()
     text, envelope.source = envelope.source, ""
     return text
@@ -456,7 +461,7 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-    if not known:  # whether it was meant as one of the arguments, nothing says
+    if not known:  # nothing shows whether it was meant as one of the arguments
         stream.events.drop(before, SYNTAX)
         stream.events.note("unusual_form", key)
         stream.fire(trigger, text)
@@ -475,7 +480,7 @@ def _take_scalar(stream: Stream, envelope: Envelope) -> None:
 
 
 def _decoded(token: str) -> str:
-    """An unfinished JSON string as far as it can be decoded: without an escape that is not whole yet."""
+    """Decode an unfinished JSON string, without an escape at its end that is not whole yet."""
     if "\\" not in token:
         return token[1:]
     match = cast("re.Match[str]", _WHOLE_ESCAPES(token))
@@ -484,7 +489,7 @@ def _decoded(token: str) -> str:
 
 
 def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """The value of a member that belongs to no call: dropped as one piece."""
+    """Read the value of a member that belongs to no call, and drop it as one piece."""
     envelope, source = cast(Envelope, stream.island), stream.source
     scanner, start = envelope.scanner, pos
     while pos < len(text):

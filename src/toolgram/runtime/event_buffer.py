@@ -1,8 +1,8 @@
-"""Events on their way out: the whitespace next to markers, and held regions.
+"""Events before they are emitted: the whitespace next to markers, and held regions.
 
 Two things are decided late.  A *blank run* is dropped next to a marker or a call and kept inside text, so it waits for
-what follows it.  A *held region* is a call that is not certain yet: its events wait, and are either committed in
-order or released as the text they were made from.  All else goes out at once.
+what follows it.  A *held region* is a call that is not certain yet: its events wait, and are either committed in order
+or released as the text they were made from.  All other events are emitted at once.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ MARKER = "marker"
 SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
-# Where the next text is: inside a segment, at the beginning of one, or after a marker or a call (blanks are dropped).
+# The place of the next text: inside a segment, at the beginning of one, or after a marker or a call (blanks dropped).
 INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _BETWEEN_CALLS = "[({`,; \t\r\n"
-_NOWHERE: list[BufferedEvent] = []  # until the first delta has a list of its own
+_NOWHERE: list[BufferedEvent] = []  # until the first delta sets its own list
 
 
 class HeldRegion:
-    """The events of a call that is not certain yet, and where to go back to if it is none.
+    """The events of a call that is not certain yet, and where to return to if it is not a call.
 
-    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one,
-    `call` the index of the call that is unclosed if the region is certain, and open if it is not. `announced`: a marker
-    says that a call begins; without one it may be prose.
-    Adjacent arguments become one event, and so do adjacent separators: a held character costs what its text does.
+    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one.
+    `call` is the index of a call that is unclosed if the region becomes certain, and still open if it does not.
+    `announced` is true if a marker shows that a call begins; without one the region may be prose.
+
+    Adjacent arguments become one event, and so do adjacent separators: a held character costs no more than its text.
     """
 
     __slots__ = ("_events", "_payload", "_source", "announced", "call", "origin", "outer")
@@ -58,11 +59,11 @@ class HeldRegion:
         self.announced = announced
         self.call: int | None = None
         self._events: list[BufferedEvent] = []
-        self._payload: list[str] = []  # what the last event is to have besides what it has,
-        self._source: list[str] = []  # and its source
+        self._payload: list[str] = []  # what is still to be added to the payload of the last event,
+        self._source: list[str] = []  # and to its source
 
     def put(self, event: BufferedEvent) -> None:
-        """Add an event, or what it says to the last one."""
+        """Add an event, or merge it into the last one."""
         last = self._events[-1] if self._events else None
         if isinstance(event, ToolCallDelta) and isinstance(last, ToolCallDelta):
             add_piece(self._payload, event.arguments)
@@ -86,12 +87,12 @@ class HeldRegion:
 
     @property
     def marked(self) -> bool:
-        """Whether a complete marker is part of it."""
+        """Whether a complete marker is part of the region."""
         return any(isinstance(event, Dropped) and event.why == MARKER for event in self._events)
 
     @property
     def events(self) -> list[BufferedEvent]:
-        """The events so far. Costs as much as the last of them is long."""
+        """The events so far. The cost grows with the length of the last one."""
         self._settle()
         return self._events
 
@@ -107,7 +108,7 @@ class HeldRegion:
 
 
 class EventBuffer:
-    """The events of the current delta (`out`, notes among them), the open blank run, and the held region."""
+    """The events of the current delta (`out`, which includes notes), the open blank run, and the held region."""
 
     __slots__ = (
         "_sent", "after_call", "blanks", "held", "lead", "mention", "out", "place",
@@ -117,15 +118,16 @@ class EventBuffer:
         self.out: list[BufferedEvent] = _NOWHERE
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
-        self.place = SEGMENT  # where the next text is
-        self._sent = 0  # `has`, and above its two bits `gap`
-        self.lead = ""  # blanks that are dropped where the text of the turn begins with them
-        # A complete call was last, and perhaps closers, of which these are the triggers, and blanks; None for no.
+        self.place = SEGMENT  # the place of the next text
+        self._sent = 0  # `has` in its lowest two bits, and `gap` above them
+        self.lead = ""  # blanks that are dropped if the text of the turn begins with them
+        # The triggers of the closers since the last call, if only closers and blanks have followed a complete call;
+        # else None.
         self.after_call: frozenset[str] | None = None
         self.mention = Mention()
 
     def begin_delta(self, out: list[BufferedEvent]) -> None:
-        """Put events into a new list, if none is withheld."""
+        """Put events into a new list, unless events are withheld."""
         if self.mention.withheld is None:
             self.out = out
         else:
@@ -133,7 +135,7 @@ class EventBuffer:
 
     @property
     def has(self) -> int:
-        """Of what text some was sent: of CONTENT, of REASONING, or of both."""
+        """The channels in which text was emitted: CONTENT, REASONING, or both."""
         return self._sent & 3
 
     @has.setter
@@ -142,7 +144,7 @@ class EventBuffer:
 
     @property
     def gap(self) -> int:
-        """Of what text some was sent, then a marker: a blank joins what follows."""
+        """The channels in which a marker has followed emitted text: a blank is put before the next text there."""
         return self._sent >> 2
 
     @gap.setter
@@ -155,8 +157,8 @@ class EventBuffer:
         add_piece(self.blanks, text)
 
     def enter(self, meaning: str, begins: bool) -> None:
-        """Text of this meaning may follow, of a message that `begins` or not: code that was open in text of another
-        meaning, or in another message, is over."""
+        """Enter text of this meaning, of a message that `begins` or not. Code that was open in text of another meaning,
+        or in another message, has ended."""
         if self.mention.withheld is not None and self.mention.withheld.is_header and not self.mention.withheld.has_call:
             self.send_withheld()
         if meaning != self.mention.meaning or begins:
@@ -164,14 +166,15 @@ class EventBuffer:
             self.mention.marks = CodeMarks()
 
     def send_withheld(self) -> None:
-        """What is withheld counts."""
+        """Emit what is withheld: it counts."""
         withheld, self.mention.withheld = self.mention.withheld, None
         if withheld is not None:
             self.out = withheld.sent
             self.out += withheld.events
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
-        """Text that means content, reasoning or malformed. Trailing blanks wait; leading ones follow the seam rule.
+        """Emit text that means content, reasoning or malformed. Trailing blanks wait; leading ones are dropped after
+        markup.
 
         Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the call.
         """
@@ -219,12 +222,12 @@ class EventBuffer:
             self.blanks.append(trailing)
 
     def note_quote(self) -> None:
-        """Note the call in a code span, which is over."""
+        """Note the call in a code span that has ended."""
         blanks, length = sum(map(len, self.blanks)), self.mention.marks.length
         self.note("quoted_call", self.mention.marks.take_quote(), blanks - length)
 
     def _led(self, text: str) -> str:
-        """The first text of a turn, without the blanks with which a turn begins."""
+        """Return the first text of a turn without the blanks with which a turn begins."""
         for lead in (self.lead, self.lead.replace("\n", "\r\n")) if self.lead else ():
             if text.startswith(lead):
                 self.out.append(Dropped(lead, SEAM, lead))
@@ -232,21 +235,21 @@ class EventBuffer:
         return text
 
     def remember(self, text: str, why: str = "") -> bool:
-        """Text that was said, or, with a reason, that is no call: its end is kept while brackets or a fence may be what
-        it ends in. Whether that, or a marker before it, says anything of what follows."""
+        """Keep the tail of emitted text, or, with a reason, of text that is not a call, while it may end in opening
+        brackets or a fence. Return whether that tail, or a marker before it, affects what follows."""
         tail = (self.mention.tail + text)[-MOST_TAIL:]
         self.mention.tail = tail if may_open(tail) else ""
         self.mention.spelled = self.mention.spelled and (why != "" or not text.strip(_BETWEEN_CALLS))
         return self.mention.tail != "" or self.mention.spelled
 
     def drop_blanks(self) -> None:
-        """The open blank run touches a marker or a call, or nothing at all."""
+        """Drop the open blank run: it is next to a marker or a call, or has no text before it."""
         blanks = take_pieces(self.blanks)
         if blanks:
             self.out.append(Dropped(blanks, SEAM, blanks))
 
     def put(self, event: BufferedEvent) -> None:
-        """An event that is not text: into the held region, or out, which makes a seam."""
+        """Add an event that is not text to the held region, or emit it, with a seam before it."""
         if self.held is not None:
             self.held.put(event)
             return
@@ -255,18 +258,18 @@ class EventBuffer:
         self.out.append(event)
 
     def drop(self, text: str, why: str) -> None:
-        """Characters without meaning of their own."""
+        """Drop characters that have no meaning of their own."""
         if text:
             self.put(Dropped(text, why, text))
 
     def drop_and_tell(self, text: str, why: str, kind: str) -> None:
-        """Characters that a clean output would not have: dropped, with an anomaly of this kind."""
+        """Drop characters that a clean output would not have, and note an anomaly of this kind."""
         self.drop(text, why)
         self.note(kind, text, -len(text))
 
     def note(self, kind: str, text: str, ahead: int = 0) -> None:
-        """An anomaly of this kind (see `anomalies.KINDS`), at this place, or so many characters after it. In a held
-        region it is held as well."""
+        """Note an anomaly of this kind (see `anomalies.KINDS`) at this place, or `ahead` characters after it. In a held
+        region, the note is held as well."""
         note = Note(kind, text, ahead=ahead)
         if self.held is not None:
             self.held.put(note)
@@ -274,18 +277,18 @@ class EventBuffer:
             self.out.append(note)
 
     def forget_text(self) -> None:
-        """What was said is no text of this turn."""
+        """Forget text that does not belong to this turn."""
         self.mention.marks = CodeMarks()
         self.blanks.clear()
         self.has = self.gap = 0
         self.begin_segment()
 
     def begin_segment(self) -> None:
-        """The next text begins a segment."""
+        """Make the next text begin a segment."""
         self.place = max(self.place, SEGMENT)
 
     def make_seam(self) -> None:
-        """What follows is not text: the blanks before it are dropped, and text after it is a new segment."""
+        """Drop the blanks before something that is not text, and make text after it a new segment."""
         if self.blanks:
             self.drop_blanks()
         self.place = AFTER_MARKUP
@@ -294,7 +297,7 @@ class EventBuffer:
         self.mention.spelled = False
 
     def commit(self) -> None:
-        """The held region is certain."""
+        """Emit the events of the held region, which is now certain."""
         held, self.held = self.held, None
         if held is not None and held.call is not None:
             self.note(UNCLOSED_ENVELOPE, "")
@@ -303,11 +306,11 @@ class EventBuffer:
             self.out.append(
                 Note("opens", "" if held.origin.is_text or held.origin.meaning == "malformed" else "inside")
             )
-            # what a prefix has written is there for the record, without characters, and is not emitted
+            # what a prefix has written has no source; it is kept for the record, and is not emitted
             self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
 
     def drop_held(self) -> None:
-        """The held region is no call, and no text."""
+        """Drop the held region, which is neither a call nor text."""
         held, self.held = self.held, None
         source = "".join(event.source for event in held.events) if held is not None else ""
         notes = [event for event in held.events if isinstance(event, Note)] if held is not None else []
@@ -316,14 +319,14 @@ class EventBuffer:
         self.out += notes
 
     def release(self) -> tuple[str, bool]:
-        """The held region is text: what it was made from, and whether a complete marker was part of it."""
+        """Return the held region as the text it was made from, and whether a complete marker was part of it."""
         held, self.held = self.held, None
         if held is None:
             return "", False
         return "".join(event.source for event in held.events), held.marked
 
     def keep_blanks(self, meaning: str, why: str = "") -> None:
-        """No marker can follow the open blank run: where text came before it, it belongs to that text."""
+        """Emit the open blank run as part of the text before it, if there is any: no marker can follow it."""
         channel = REASONING if meaning == "reasoning" else CONTENT
         if not self.blanks or self.place == AFTER_MARKUP or not self.has & channel:
             return
@@ -334,9 +337,10 @@ class EventBuffer:
             self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
 
     def end_text(self, meaning: str, turn_end: str) -> None:
-        """The output is over: blanks that touch no marker and follow text belong to it.
+        """End the output's text: blanks that follow text and are not next to a marker belong to it.
 
-        `turn_end` are the blanks that the format has before the token that ends the turn, where the server cut that.
+        `turn_end` are the blanks that the format has before the token that ends the turn, in case the server removed
+        that token.
         """
         blanks = "".join(self.blanks)
         if "\n" in turn_end and blanks.endswith(turn_end.replace("\n", "\r\n")):

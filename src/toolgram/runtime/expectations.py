@@ -1,4 +1,4 @@
-"""What could have followed at the place of a rejection: as the state says, or closer, inside an island."""
+"""What could have followed at the place of a rejection: from the state, or more precisely from the open island."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from toolgram.program.state import StateProgram
 
 
 def expected(state: StateProgram, reader: str, island: Island | None, object_is_held: bool) -> str:
-    """Asked for only by a trace, before anything is released. `object_is_held`: a bracket may be text."""
+    """Return what could have followed. Only a trace needs it, before anything is released. `object_is_held`: a bracket
+    may be text."""
     envelope = island if isinstance(island, Envelope) else None
     if object_is_held:
         return _expected_behind_bracket(reader, envelope)
@@ -24,7 +25,7 @@ def _expected_behind_bracket(reader: str, envelope: Envelope | None) -> str:
 
 
 def _expected_keys(state: StateProgram, envelope: Envelope | None) -> str:
-    """The keys that a call may have in this place; "" where something else is expected."""
+    """Return the keys that a call may have in this place, or "" if something else is expected."""
     if envelope is None or state.any_key or not envelope.parents:
         return ""
     if not (envelope.scanner.in_key or envelope.scanner.state == COLON):

@@ -1,13 +1,13 @@
-"""The fast path of a delta: inside text, or inside JSON arguments, one event without the readers.
+"""The fast path of a delta: inside text or arguments, one event without the readers.
 
-Strategy: nearly every delta lies wholly inside text or inside arguments.  A *run* is text of any kind: one search says
+Strategy: nearly every delta lies wholly inside text or inside arguments.  A *run* is text of any kind: one search finds
 whether the delta stays inside it, and one event is made of it.  Content, reasoning and text values of tagged arguments
-differ in the search and in the event.  JSON arguments are the other path: the scanner says whether the delta stays
-inside them; Python arguments are the same with a scanner that writes JSON.  Either costs two to three times as much as
-the event alone.
+differ in the search and in the event.  JSON arguments are the other path: the scanner finds whether the delta stays
+inside them. Python arguments use the same path with a scanner that writes JSON.  Either path costs two to three times
+as much as the event alone.
 
-A path takes over what the stream holds back (`rest`, `held`), and gives it back when the readers have to read: where
-the text may leave the run, or nothing says that it does not.
+A path takes over what the stream holds back (`rest`, `held`), and gives it back when the readers have to read: if the
+text may leave the run, or it is not certain that it does not.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from toolgram.islands.tagged_values import TaggedValue
 
 Path: TypeAlias = "Run | Json | Python"
-_TRIMMED = " \t\r\n"  # blanks that are no part of a trimmed value
+_TRIMMED = " \t\r\n"  # blanks that are not part of a trimmed value
 
 
 class Run:
-    """Text up to a symbol. `blanks` are those that wait at its end for what follows: None for all, "" for none."""
+    """Text up to a symbol. `blanks` are the characters that wait at its end for what follows: None for all, "" for
+    none."""
 
     __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_marks", "_say", "_start", "_stream", "_tailed",
                  "held", "rest", "taken")  # fmt: skip
@@ -54,13 +55,13 @@ class Run:
         blanks: str | None,
     ) -> None:
         self._stream, self._builder = stream, builder
-        self._start = start  # whether a symbol may begin in a text,
+        self._start = start  # finds whether a symbol may begin in a text,
         self._find = find  # and where it does
         self._blanks = blanks
         self._event: type[Content] | type[Reasoning] = stream.state.event
         self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
         self._marks = stream.events.mention.marks if self._index is None else None  # of the code that is open in text
-        self._tailed = stream.events.remember("")  # whether the end of the text says anything of what follows
+        self._tailed = stream.events.remember("")  # whether the end of the text affects what follows
         self._say: Callable[[str], None]  # keeps the text for the message
         if self._index is None:
             self._say = (builder.content if self._event is Content else builder.reasoning).append
@@ -71,7 +72,7 @@ class Run:
         self.taken = 0  # how many characters the events account for
 
     def take(self, delta: str) -> list[Event] | None:
-        """The events of a delta; None where the readers have to read it."""
+        """Return the events of a delta, or None if the readers have to read it."""
         text = delta
         if self.rest or self._start(delta):
             cut = self._cut(delta)
@@ -97,7 +98,7 @@ class Run:
         return self._argument(self._index, body)
 
     def _argument(self, index: int, body: str) -> list[Event]:
-        """The event of a part of a string in the arguments."""
+        """Return the event of a part of a string in the arguments."""
         out = encode_basestring(body)[1:-1]
         if out != body:
             self._builder.written_as(body)
@@ -105,7 +106,8 @@ class Run:
         return [ToolCallDelta(index, out, body)]
 
     def _cut(self, delta: str) -> str | None:
-        """Text up to what may become a symbol, which is kept; "" where that is all of it, None for the readers."""
+        """Return the text up to what may become a symbol, which is kept. Return "" if that is all of it, and None if
+        the readers have to read it."""
         text = self.rest + delta
         match = cast("re.Match[str]", self._find(text))
         group = match.lastindex or 0
@@ -116,7 +118,7 @@ class Run:
         return text[:end]
 
     def leave(self, delta: str) -> tuple[str, int]:
-        """Give back what is held; the text that the readers are to read, and from where on."""
+        """Give back what is held. Return the text for the readers, and the position at which they begin."""
         stream = self._stream
         if self.held and self._index is None:
             stream.events.blanks.append(self.held)
@@ -134,12 +136,12 @@ class Arguments:
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         self._stream, self._builder, self._index = stream, builder, index
         self._say = builder.fragments.append  # keeps the arguments for the message
-        self._stopped: str | None = None  # a text in which the scanner has stopped
-        self.rest, stream.buffer = stream.buffer, ""  # what is not decided
+        self._stopped: str | None = None  # a text inside which the scanner has stopped
+        self.rest, stream.buffer = stream.buffer, ""  # what is not decided yet
         self.taken = 0  # how many characters the events account for
 
     def _passed_on(self, out: str, source: str) -> list[Event]:
-        """The event of arguments that are certain, as JSON and as they were written."""
+        """Return the event of arguments that are certain, given as JSON and as they were written."""
         if out != source:
             self._builder.written_as(source)
         self._say(out)
@@ -147,26 +149,26 @@ class Arguments:
         return [ToolCallDelta(self._index, out, source)]
 
     def leave(self, delta: str) -> tuple[str, int]:
-        """The text that the readers are to read, and from where on: what the scanner has read is passed on."""
+        """Pass on what the scanner has read. Return the text for the readers, and the position at which they begin."""
         text = self._stopped
         return (self.rest + delta, 0) if text is None else (text, self._read_on(text))
 
     def _read_on(self, text: str) -> int:
-        """Pass on what the scanner has read of a text: the position where it has stopped."""
+        """Pass on what the scanner has read of a text, and return the position at which it has stopped."""
         raise NotImplementedError
 
 
 class Json(Arguments):
-    """JSON arguments, as the model wrote them."""
+    """JSON arguments in the model's own characters."""
 
     __slots__ = ("_floor", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
-        self._scanner, self._floor = arguments_scanner(stream)  # where they are, and the depth at which they end
+        self._scanner, self._floor = arguments_scanner(stream)  # the scanner, and the depth at which the arguments end
 
     def take(self, delta: str) -> list[Event] | None:
-        """The events of a delta; None where the readers have to read on."""
+        """Return the events of a delta, or None if the readers have to read on."""
         scanner = self._scanner
         if not delta:
             return None
@@ -196,10 +198,10 @@ class Python(Arguments):
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
         self._scanner = cast("PythonScanner", stream.island)
-        self._pieces = stream.source.pieces  # what has produced nothing yet
+        self._pieces = stream.source.pieces  # characters that have produced nothing yet
 
     def take(self, delta: str) -> list[Event] | None:
-        """The events of a delta; None where the readers have to read on."""
+        """Return the events of a delta, or None if the readers have to read on."""
         scanner, pieces = self._scanner, self._pieces
         if not delta:
             return None
@@ -228,7 +230,7 @@ class Python(Arguments):
 
 
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
-    """The path that the next delta may take; None where the readers have to read it."""
+    """Return the path that the next delta may take, or None if the readers have to read it."""
     reader, index = stream.reader, stream.calls.index
     if stream.source.prefix_characters or stream.events.mention.withheld is not None:
         return None
@@ -246,7 +248,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 
 
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
-    """Content or reasoning that has begun."""
+    """Return the path of content or reasoning that has begun."""
     blanks = stream.events.blanks
     if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted:
         return None
@@ -256,7 +258,7 @@ def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
 
 
 def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
-    """A tagged value that is text up to a marker, or up to a few characters."""
+    """Return the path of a tagged value that is text up to a marker, or up to one of a few characters."""
     state, argument = stream.state, stream.calls.argument
     if argument is not None and argument.again:
         return None
@@ -273,7 +275,7 @@ def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
 
 
 def _is_text(stream: Stream) -> bool:
-    """Whether a tagged value is text up to a marker, and nothing of it waits."""
+    """Return whether a tagged value is text up to a marker, and nothing of it waits."""
     if "value_end" in stream.state.row or stream.state.echo:
         return False
     return cast("MarkedValue", stream.island).is_text and not stream.source.pieces

@@ -1,18 +1,19 @@
-"""What may follow arguments, and says that they have not ended where they seemed to."""
+"""Text after arguments that shows that they have not ended where they seemed to."""
 
 from __future__ import annotations
 
 import re
 from typing import cast
 
-GOES_ON = ("\\", '"', "'")  # what no text begins with directly after arguments; in an envelope a key may follow
+GOES_ON = ("\\", '"', "'")  # no text begins with these directly after arguments; in an envelope a key may follow
 _blanks = re.compile(r"[ \t\r\n\f]*+").match
 _blanks_of_line = re.compile(r"[ \t\f]*+").match
-# An operator, what makes an operand of a call, or a quote, which shows that a string before it has ended elsewhere.
+# An operator, a character that makes the call an operand, or a quote, which shows that an earlier string has ended
+# elsewhere.
 expression_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|or|in|is|not|for)\b""").match
 expression_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 
 
 def end_of_python_blanks(text: str, pos: int, listed: bool) -> int:
-    """Where blanks after a Python call end; in a list, line ends are blanks as well."""
+    """Return where blanks after a Python call end. In a list, line ends are blanks as well."""
     return cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()

@@ -1,8 +1,9 @@
-"""Calls after the end of what calls stand in: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
+"""Calls after the end of their list: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
 
-Nothing says that such an object is a call and not an example of one, so it is none.  But the model has closed too
-early, or too often, and that is reported: the object, with a comma before it, is malformed text.  What closes it once
-more is a surplus closer, as after any call.  In a format whose calls are Python, the same goes for `f(a=1)`.
+Nothing shows that such an object is a call and not an example of one, so it is not read as a call.  But the model has
+closed the list too early, or too often, and that is reported: the object, with a comma before it, is malformed text. A
+second closer after it is a surplus closer, as after any call.  In a format whose calls are Python, `f(a=1)` is treated
+the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from toolgram.runtime.stream import LATE_CALL, Stream
 _KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
 _NAME = rf"[A-Za-z_][\w.]{{0,{LONGEST_WORD - 1}}}+"
 _WORD = rf"[A-Za-z_]\w{{0,{LONGEST_WORD - 1}}}+"
-# What is certain to be one, up to its bracket; what may become one.
+# Matches a certain late call, up to its bracket; matches what may become one.
 _Patterns = tuple[re.Pattern[str], re.Pattern[str]]
 
 
@@ -40,8 +41,8 @@ def _patterns(program: Program) -> _Patterns | None:
 
 
 def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """After a call, a call at `begin`, with blanks from `pos`: the position after its bracket, or WAIT. None where
-    there is none."""
+    """Read a late call at `begin`, after a call and blanks from `pos` on. Return the position after its bracket, or
+    WAIT; None if there is no such call."""
     state, patterns = stream.state, _patterns(stream.program)
     if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:
         return None
@@ -57,10 +58,10 @@ def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool)
         return stream.wait(text[pos:])
     opened = found.group()
     if opened.rstrip("(").strip(", \t\r\n") in stream.calls.names:
-        return None  # it may be read, at the beginning of a line
+        return None  # it may be read as a call, at the beginning of a line
     stream.events.say("content", text[pos:begin])
     if not state.loops:
-        stream.unexpected_input()  # text has come
+        stream.unexpected_input()  # there was text
     stream.events.say("malformed", opened, LATE_CALL)
     stream.island = ErrorRecovery(OpenBrackets(opened[-1], python=opened[-1] == "("))
     stream.rejected, stream.reader = RejectedValue("malformed", LATE_CALL, False), "rejected_rest"

@@ -1,15 +1,16 @@
 """Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
 
-A call that opens in an inline code span is text, and so is the rest of the span.  What closes something, and the header
-of a message, is text if the span begins with it: a backtick that was forgotten is to take no message into another one.
+A call that opens in an inline code span is text, and so is the rest of the span.  A closing marker, or the header of a
+message, is text only if the span begins with it: a forgotten backtick must not merge one message into another.
 
 A call in an open fence or thought counts if nothing but blanks, closing markers and other calls follows it, up to the
 end of the turn.  Until that is known its events are withheld.  If anything else follows, or the call fails, the events
-are given up and its text is read once more, from the position that the stream had before, with what opens a call as
-text.  No text is read more than twice, since what was withheld together is decided together.  A call with which a
-thought begins is none of this: the model has not thought, and calls.  In a message to the user, a call counts if it is
-all of the message, and what comes up to the end of that is withheld in the same way.  What follows a token that
-ends the turn is withheld in the same way: it is the end if nothing follows, or a message of another role.
+are given up and its text is read once more, from the position that the stream had before, with the markers that open a
+call as text.  No text is read more than twice, since events that were withheld together are decided together.  A call
+with which a thought begins is not a mention: the model has not thought, and calls.  In a message to the user, a call
+counts if it is all of the message, and everything up to the end of the message is withheld in the same way.  What
+follows a token that ends the turn is withheld as well: the token is the end if nothing follows, or if a message of
+another role follows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Whether what opens at `begin`, after `text`, may be a mention of it. What the prompt has written is none."""
+    """Return whether what opens at `begin`, after `text`, may be only a mention of a call. A prompt mentions
+    nothing."""
     events, marks = stream.events, stream.events.mention.marks
     if events.mention.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
@@ -38,7 +40,8 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
 
 
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Whether what opens at `begin` in `text` is only mentioned. If what follows decides, the events are withheld."""
+    """Return whether what opens at `begin` in `text` is only mentioned. If that depends on what follows, withhold the
+    events."""
     events = stream.events
     if ends_message(stream, symbol):
         _end_message(stream, cast(Withheld, events.mention.withheld))
@@ -65,7 +68,7 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
 
 
 def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
-    """Whether what follows decides if what a symbol opens is only mentioned."""
+    """Return whether the text that follows decides if what a symbol opens is only mentioned."""
     state, marks = stream.state, stream.events.mention.marks
     if symbol.opens == HEADER:
         return marks.place == FENCE
@@ -77,8 +80,8 @@ def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
-    """Whether a symbol is a part of what is withheld, and does not decide about it. After the end of the turn, a header
-    begins the next message."""
+    """Return whether a symbol is part of what is withheld, and does not decide about it. After the end of the turn, a
+    header begins the next message."""
     withheld = cast(Withheld, stream.events.mention.withheld)
     if withheld.token and symbol.opens != HEADER:
         raise NotACall
@@ -88,7 +91,7 @@ def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
 
 
 def ends_message(stream: Stream, symbol: Symbol) -> bool:
-    """Whether a symbol ends a message to the user in which a call is withheld, and not only the call."""
+    """Return whether a symbol ends a message to the user in which a call is withheld, and not only the call."""
     withheld = stream.events.mention.withheld
     if withheld is None or not withheld.in_message or symbol.opens == CALL:
         return False
@@ -96,14 +99,14 @@ def ends_message(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _end_message(stream: Stream, withheld: Withheld) -> None:
-    """After a call in a message to the user, the message ends."""
+    """End a message to the user that has a call in it."""
     if withheld.is_text:
         raise NotACall
     stream.events.send_withheld()
 
 
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:
-    """Whether a symbol is in a code span, all of which is text."""
+    """Return whether a symbol is in a code span, all of which is text."""
     marks = stream.events.mention.marks
     if marks.place != SPAN or not (symbol.opens in (CALL, THOUGHT) or marks.quoted or marks.is_opened):
         return False
@@ -112,23 +115,23 @@ def is_quoted(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _is_read_again(stream: Stream, symbol: Symbol, begin: int) -> bool:
-    """Whether a symbol is wholly in text that is read again."""
+    """Return whether a symbol is entirely in text that is read again."""
     return begin + _length(stream, symbol) <= stream.events.mention.quoted_to
 
 
 def _length(stream: Stream, symbol: Symbol) -> int:
-    """How many characters a symbol has, or at least has."""
+    """Return the number of characters of a symbol, or the least number that it can have."""
     return len(stream.program.literals.get(symbol.trigger, " "))
 
 
 def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
-    """Whether a symbol is a fence with a call in it."""
+    """Return whether a symbol is a fence with a call in it."""
     return stream.program.literals.get(symbol.trigger, "").startswith("```")
 
 
 def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Whether a token that ends the turn is text. It is the end if its id says so, or if nothing follows it, or a
-    message of another role."""
+    """Return whether a token that ends the turn is text. It is the end if its id shows that, if nothing follows it, or
+    if a message of another role follows."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
     again = _is_read_again(stream, symbol, begin)
@@ -145,7 +148,8 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
 
 
 def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
-    """After the end of the turn: the position after what was read, or WAIT. None if the state is to read on."""
+    """Read on after the end of the turn. Return the position after what was read, or WAIT; None if the state has to
+    read on."""
     begin, roles = end_of_blanks(text, pos), stream.program.other_roles
     rest = text[begin : begin + max(map(len, roles), default=0)]
     if begin == len(text):
@@ -164,7 +168,7 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
 
 
 def _goes_on(stream: Stream, withheld: Withheld, text: str, begin: int, final: bool) -> bool:
-    """Whether the turn goes on with another message, or ends once more."""
+    """Return whether the turn continues with another message, or ends once more."""
     state = stream.state
     if not final and state.may_become(text, begin):
         return True
@@ -179,13 +183,13 @@ def _goes_on(stream: Stream, withheld: Withheld, text: str, begin: int, final: b
 
 
 def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Drop what comes after the end of the turn."""
+    """Drop the text after the end of the turn."""
     stream.events.drop(text[pos:], "after the turn")
     return len(text)
 
 
 def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
-    """Withhold what comes from `begin` on, where a call opens."""
+    """Withhold the events from `begin` on, where a call opens."""
     state = stream.state
     closers: tuple[str, ...] = ()
     if state.meaning == "reasoning":
@@ -198,7 +202,7 @@ def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
 
 
 def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
-    """Return to the position before what is withheld: the text to be read from there, and from where on."""
+    """Return to the position before what is withheld. Return the text to read from there, and the position in it."""
     events, withheld = stream.events, stream.events.mention.withheld
     assert withheld is not None
     held = events.held.events if events.held is not None else []
@@ -220,7 +224,7 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
 
 
 def _copied(stream: Stream) -> Stream:
-    """Return a copy of a stream that is in text, where no call and no value is open."""
+    """Return a copy of a stream that is in text, with no call and no value open."""
     made = copy.copy(stream)
     made.source, made.buffer = type(stream.source)(), ""
     made.events = copy.copy(stream.events)

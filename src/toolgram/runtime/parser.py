@@ -1,4 +1,4 @@
-"""The public face of a stream: deltas in, events out."""
+"""The public interface of a stream: deltas in, events out."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from toolgram.tools.reading import read_tools
 
 
 class Parser:
-    """One stream of one format. Make it with `Format.parser`; feed it deltas; close it.
+    """One stream of one format. Make it with `Format.parser`, feed it deltas, and close it.
 
-    `feed` and `close` never raise on any text. The cost per character is constant, whatever the length and the deltas;
-    the memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
+    `feed` and `close` never raise on any text. The cost per character is constant, whatever the length and the deltas.
+    The memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
     """
 
     __slots__ = ("_builder", "_log", "_offset", "_path", "_replayed", "_stream")
@@ -47,14 +47,14 @@ class Parser:
             self._stream.ids = emitted_ids(program, special_tokens)
         self._builder = MessageBuilder(program.closing, keep_message)
         self._offset = 0  # how many characters the events account for
-        self._log: AnomalyLog | None = None  # made with the first events that the readers give
-        self._path: Path | None = None  # what takes the next delta without the readers, where it can
-        self._replayed: Sequence[BufferedEvent] = ()  # of the call that a prefix has begun, to be emitted first
+        self._log: AnomalyLog | None = None  # made with the first events of the readers
+        self._path: Path | None = None  # takes the next delta without the readers, if possible
+        self._replayed: Sequence[BufferedEvent] = ()  # the events of a call that a prefix has begun, emitted first
         if prefix is None and program.generation_prompt:
             self._replayed = read_prompt(self._stream, program.generation_prompt)
             self._stream.prompt = ASSUMED if self._stream.state.meaning == "reasoning" else ""
         elif prefix or program.line_calls:
-            self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins a line
+            self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins on a new line
         known = prefix is not None and program.mentions
         if known and self._stream.state.meaning != "reasoning":
             self._stream.prompt = THOUGHTLESS
@@ -62,35 +62,35 @@ class Parser:
 
     @property
     def state(self) -> str:
-        """The name of the machine state that the stream is in."""
+        """The name of the current machine state."""
         return self._stream.state.name
 
     @property
     def message(self) -> Message:
-        """The message so far; final after `close`. Costs as much as the message is long."""
+        """The message so far; final after `close`. The cost grows with the length of the message."""
         return self._builder.message(self._log.all() if self._log is not None else ())
 
     def fold_with(self, builder: MessageBuilder) -> None:
-        """Have this builder make the message. Called before the first delta."""
+        """Make this builder build the message. Must be called before the first delta."""
         self._builder = builder
 
     def take_anomalies(self) -> list[Anomaly]:
-        """The anomalies since this was last called, in order. The message has them all the same.
+        """Return the anomalies since the last call of this method, in order. The message has them as well.
 
-        Without a message, the last 256 that were not taken are kept, and no more.
+        Without a message, only the last 256 anomalies that were not taken are kept.
         """
         return self._log.take() if self._log is not None else []
 
     def feed(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None = None) -> list[Event]:
-        """Return the events that `delta`, the next characters of the output, makes certain.
+        """Return the events that become certain with `delta`, the next characters of the output.
 
         `delta` is text, or pieces `(text, id)`, one for each token. None is an empty delta, as servers send it. If
         `special_tokens` were given to `Format.parser`, a special token is a marker only where a piece with its id
         begins; in a piece whose id is None, the text decides.
 
-        For text, `token_ids` are the ids of all its tokens; an empty list says that the text goes on with the ids
-        before it. They count if the text has each special token as often as the ids; else its markers are text, with
-        the anomaly `ambiguous_ids`. Without ids, the text decides.
+        For text, `token_ids` are the ids of all its tokens; an empty list means that the text belongs to the ids given
+        before it. They count if the text contains each special token as often as the ids do; otherwise its markers are
+        text, with the anomaly `ambiguous_ids`. Without ids, the text decides.
 
         Raises ToolgramError after `close`, TypeError for bytes, and nothing on any text.
         """
@@ -104,7 +104,7 @@ class Parser:
         return self._feed(delta)
 
     def _noted(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None) -> str:
-        """Return the text of a delta. Notes which of it are special tokens."""
+        """Return the text of a delta. Note which parts of it are special tokens."""
         ids, path = self._stream.ids, self._path
         if ids is not None and len(ids.places) > 1:
             withheld = self._stream.events.mention.withheld
@@ -122,7 +122,7 @@ class Parser:
         return text
 
     def _feed(self, delta: str) -> list[Event]:
-        """Have the readers read a delta, and see which path the next one may take."""
+        """Have the readers read a delta, and choose the path that the next one may take."""
         stream = self._stream
         if stream.closing is not None:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
@@ -135,7 +135,8 @@ class Parser:
         return events
 
     def _leave_path(self, delta: str) -> tuple[str, int]:
-        """The text that the readers are to read, with what was held back before `delta`, and from where on."""
+        """Return the text for the readers, with what was held back before `delta`, and the position at which they
+        begin."""
         path, stream = self._path, self._stream
         if path is not None:
             self._path = None
@@ -145,7 +146,7 @@ class Parser:
         return text, 0
 
     def _emitted(self, out: Sequence[BufferedEvent]) -> list[Event]:
-        """Add events to the message; returns them without notes, which become anomalies."""
+        """Add events to the message. Return them without notes, which become anomalies."""
         builder, log = self._builder, self._anomaly_log()
         builder.add(out, self._offset)
         log.offset = self._offset
@@ -155,7 +156,7 @@ class Parser:
         return events
 
     def _calls_in(self, text: str) -> list[dict[str, str]]:
-        """Return the calls that a quoted text would be, each with its name and its arguments."""
+        """Return the calls that a quoted text would contain, each with its name and its arguments."""
         program = replace(self._stream.program, mentions=False)
         parser = Parser(program, self._stream.calls.tools, "")
         parser.feed(text)
@@ -168,9 +169,9 @@ class Parser:
         return self._log
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """The events that the end of the output makes certain.
+        """Return the events that the end of the output makes certain.
 
-        `finish_reason` is the server's ("stop", "length", "tool_calls", ...). A second close gives no events.
+        `finish_reason` is the server's ("stop", "length", "tool_calls", ...). A second close returns no events.
         """
         stream = self._stream
         if stream.closing is not None:
@@ -187,15 +188,16 @@ class Parser:
     def events(
         self, source: Iterable[str | bytes] | AsyncIterable[str | bytes], finish_reason: str | None = None
     ) -> Events:
-        """The events of a whole output, whose deltas come from `source`: iterate them with `for` or `async for`.
+        """Return the events of a whole output, whose deltas come from `source`: iterate them with `for` or `async for`.
 
-        Deltas are str, or bytes of UTF-8 cut anywhere; bytes that are none become replacement characters. At the end of
-        `source` the parser is closed, with `finish_reason`, or with the one that `source` has as an attribute then.
+        Deltas are str, or bytes of UTF-8 cut anywhere; invalid bytes become replacement characters. At the end of
+        `source` the parser is closed with `finish_reason`, or else with the attribute of that name that `source` then
+        has.
         """
         return Events(self, source, finish_reason)
 
     def snapshot(self) -> dict[str, Any]:
-        """The stream as JSON-able data, as small as what is held back; `Format.restore` goes on from there.
+        """Return the stream as JSON-able data, as small as what is held back. `Format.restore` continues from it.
 
         The message so far, `tools`, `call_ids` and `special_tokens` are not part of it.
         """
@@ -216,7 +218,7 @@ class Parser:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `snapshot` was taken. Used by `Format.restore`, which says what is raised."""
+        """Continue where `snapshot` was taken. Used by `Format.restore`, which documents what is raised."""
         from toolgram.runtime.snapshots import load_stream
 
         closed, self._replayed, self._offset, withheld = load_stream(self._stream, state)
@@ -230,7 +232,8 @@ class Parser:
             read(self._stream, withheld, 0, False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickled parser goes on exactly, message and all. `trace` is left out; `call_ids` must pickle."""
+        """Support pickle: a pickled parser continues exactly, including its message. `trace` is left out; `call_ids`
+        must be picklable."""
         stream = self._stream
         calls = stream.calls
         return _resumed, (
@@ -245,7 +248,7 @@ class Parser:
         )
 
     def trace_to(self, trace: Trace | None) -> None:
-        """Call `trace` at every transition from here on; a restored parser has none."""
+        """Call `trace` at every transition from here on. A restored parser has no trace."""
         self._stream.trace = trace
 
 
@@ -281,7 +284,7 @@ def _withheld_starts(stream: Stream) -> list[ToolCallStart]:
 
 
 def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
-    """Return the pieces of a delta. Raises TypeError for what is no piece."""
+    """Return the pieces of a delta. Raises TypeError for anything that is not a piece."""
     for piece in pieces:
         if type(piece) is not tuple or len(piece) != 2 or not isinstance(piece[0], str):
             raise TypeError("a piece of a delta is a tuple of text and token id, `(text, id)`")
