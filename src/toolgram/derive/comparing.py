@@ -1,9 +1,9 @@
-"""Comparing renderings: the primitive that every phase of the analysis rests on.
+"""Compare renderings: the primitive that every phase of the analysis uses.
 
-Strategy: two ways to tell what is constant from what varies, and no other.  `compare_variants` splits two renderings
-into common prefix, left, right and common suffix, and never cuts a marker or a word in two.  `find_slots` looks for
-values that we chose ourselves, each of them unlike any text a template would contain; what stands between them is
-constant.  Repeated with other values, what is constant over all is a marker, whatever its brackets.
+Strategy: there are only two ways to separate constant text from variable text. `compare_variants` splits two renderings
+into common prefix, left, right and common suffix, and never cuts a marker or a word in two. `find_slots` looks for
+values that we chose ourselves, each of them unlike any text a template would contain; the text between them is
+constant. If this is repeated with other values, text that is always constant is a marker, whatever its brackets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from toolgram.derive.budget import look
 from toolgram.limits import MAX_TEMPLATE_MARKER
 
-# What reads as one marker: a bracketed run without blanks at its edges. The last two are cut off at a slot.
+# One marker: a bracketed run without blanks at its edges. The last two are cut off at a slot.
 _MARKER = re.compile(
     r"<[^<>\s=](?:[^<>\n]*[^<>\s])?>|\[/?[A-Za-z_](?:[^\[\]\n\",:{}]*)\]|【[^【】\n]*】|\{\{[^{}\n]*\}\}|«[^«»\n]*»"
     r"|⟨[^⟨⟩\n]*⟩|`{3,}\w*|>{2,}|\[\[|\]\]"
@@ -25,13 +25,13 @@ _MARKER = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"<\|[^<>|\s]{1,40}\|>")
-_pattern: ContextVar[re.Pattern[str]] = ContextVar("markers", default=_MARKER)  # of the template at hand
+_pattern: ContextVar[re.Pattern[str]] = ContextVar("markers", default=_MARKER)  # of the current template
 
 
 def learn_markers(turns: Sequence[str]) -> bool:
-    """See what a marker is in these turns. Returns whether it may be made of several tokens.
+    """Learn what a marker is in these turns. Returns whether it may be made of several tokens.
 
-    That is so where some tokens open tags, others close them, and one ends them all: `<|open|>x<|sep|>`,
+    That is so if some tokens open tags, others close them, and one ends them all: `<|open|>x<|sep|>`,
     `<|close|>x<|sep|>`.
     """
     _pattern.set(_MARKER)
@@ -90,7 +90,7 @@ def compare(a: str, b: str) -> Comparison:
 
 
 def shared_length(texts: Sequence[str]) -> int:
-    """How many characters all texts have in common at their beginnings."""
+    """Return how many characters all texts have in common at their beginnings."""
     low, high = min(texts), max(texts)
     for at, character in enumerate(low):
         if character != high[at]:
@@ -99,7 +99,7 @@ def shared_length(texts: Sequence[str]) -> int:
 
 
 def common_prefix(texts: Sequence[str]) -> str:
-    """The longest common beginning that cuts no marker and no word of any text."""
+    """Return the longest common beginning that cuts no marker and no word of any text."""
     look()
     if not texts:
         return ""
@@ -113,7 +113,7 @@ def common_prefix(texts: Sequence[str]) -> str:
 
 
 def common_suffix(texts: Sequence[str]) -> str:
-    """The longest common end that cuts no marker and no word of any text."""
+    """Return the longest common end that cuts no marker and no word of any text."""
     look()
     if not texts:
         return ""
@@ -127,7 +127,7 @@ def common_suffix(texts: Sequence[str]) -> str:
 
 
 def _uncuttable(text: str, near: int) -> set[int]:
-    """The positions inside markers and words of `text` that a search from `near` may meet."""
+    """Return the positions inside markers and words of `text` that a search from `near` may meet."""
     low, high = max(0, near - 400), near + 400
     bad: set[int] = set()
     for pattern in (_pattern.get(), _WORD):
@@ -137,7 +137,7 @@ def _uncuttable(text: str, near: int) -> set[int]:
 
 
 def cuttable(text: str, low: int, high: int) -> list[int]:
-    """The positions from `low` to `high` that are inside no marker and no word; all of them, if none is."""
+    """Return the positions from `low` to `high` that are inside no marker and no word, or all if there are none."""
     look()
     inside = {match.start() + at for match in _pattern.get().finditer(text) for at in range(1, len(match.group()))}
     inside |= {match.start() + at for match in _WORD.finditer(text) for at in range(1, len(match.group()))}
@@ -146,9 +146,9 @@ def cuttable(text: str, low: int, high: int) -> list[int]:
 
 
 def markers_of(text: str) -> list[str]:
-    """The bracketed markers of `text`, and the runs of anything else between them, blanks stripped.
+    """Return the bracketed markers of `text`, and the runs of anything else between them, blanks stripped.
 
-    Each is cut where it is longer than any marker.
+    Each is cut if it is longer than any marker.
     """
     look()
     parts: list[str] = []
@@ -161,7 +161,7 @@ def markers_of(text: str) -> list[str]:
 
 
 def first_marker(text: str) -> str:
-    """`text` up to and including its first marker, or all of it if it has none."""
+    """Return `text` up to and including its first marker, or all of it if it has none."""
     match = _pattern.get().search(text)
     if match is None:
         return text
@@ -169,7 +169,7 @@ def first_marker(text: str) -> str:
 
 
 def find_slots(text: str, values: Iterable[tuple[str, str]], start: int = 0) -> list[Slot]:
-    """Every occurrence of the (label, value) pairs in `text` from `start` on, in order; longer values win."""
+    """Return every occurrence of the (label, value) pairs in `text` from `start` on, in order; longer values win."""
     look()
     labels = {value: label for label, value in values if value}
     if not labels:
@@ -179,17 +179,17 @@ def find_slots(text: str, values: Iterable[tuple[str, str]], start: int = 0) -> 
 
 
 def between(text: str, slots: Sequence[Slot]) -> list[str]:
-    """What stands before, between and after the slots; one text more than there are slots."""
+    """Return the texts before, between and after the slots; one text more than there are slots."""
     edges = [0, *(edge for slot in slots for edge in (slot.start, slot.end)), len(text)]
     return [text[edges[at] : edges[at + 1]] for at in range(0, len(edges), 2)]
 
 
 def split_junction(junction: str, before_first: str, after_last: str) -> tuple[str, str, str]:
-    """Split what stands between two items into (end of an item, separator, start of an item).
+    """Split the text between two items into (end of an item, separator, start of an item).
 
-    The end is what the junction shares with what follows the last item, the start what it shares with what precedes
-    the first.  Where both claim the same characters, the start keeps them if more than blanks is left for both, or
-    else the end.
+    The end is what the junction shares with the text after the last item, the start what it shares with the text before
+    the first. If both claim the same characters, the start keeps them if more than blanks is left for both; otherwise
+    the end keeps them.
     """
     end = common_prefix([junction, after_last])
     start = common_suffix([junction, before_first])
@@ -207,9 +207,9 @@ _WORDS_OF_PAIRS = (("begin", "end"), ("start", "end"), ("open", "close"), ("BEGI
 
 
 def mirror_of(opening: str) -> str:
-    """The counterpart that a marker has by its shape: `</x>` of `<x>`, `[/X]` of `[X]`, `<|x_end|>` of `<|x_start|>`.
+    """Return the counterpart of a marker by its form: `</x>` of `<x>`, `[/X]` of `[X]`, `<|x_end|>` of `<|x_start|>`.
 
-    "" where the shape tells of none.
+    "" if its form implies none.
     """
     for begins, ends in _WORDS_OF_PAIRS:
         word = re.compile(rf"(?<![A-Za-z]){begins}(?![A-Za-z])")
@@ -224,7 +224,7 @@ _ENDINGS = re.compile(r"end|stop|close|suffix", re.IGNORECASE)
 
 
 def mirrors(opening: str, closing: str) -> bool:
-    """Whether `closing` reads as the counterpart of `opening`: `<a>` and `</a>`, `[BEGIN X]` and `[END X]`."""
+    """Return whether `closing` is the counterpart of `opening`: `<a>` and `</a>`, `[BEGIN X]` and `[END X]`."""
     a, b = opening.strip(), closing.strip()
     if not a or not b or a == b:
         return False

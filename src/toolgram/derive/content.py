@@ -1,8 +1,8 @@
-"""Phase C1: whether content stands between markers of its own, and where the turn ends.
+"""Phase C1: whether content has markers of its own around it, and where the turn ends.
 
-Strategy: an answer of content alone is a text before it and a text behind it.  The text before, less an empty block of
-reasoning, opens the content; nothing closes what nothing opened, so without it all that follows is the turn's end.  The
-same with reasoning shows wrappers that only come with it.
+Strategy: an answer with only content has a text before it and a text after it. The text before, less an empty block of
+reasoning, opens the content; without an opening there is no closing, so all text that follows is the turn's end. The
+same with reasoning shows wrappers that only occur with it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class Content:
     mode: ContentMode
     start: str
     end: str
-    turn_start: str  # blanks that the template writes before content, behind the role header
+    turn_start: str  # blanks that the template writes before content, after the role header
     turn_end: str
 
 
-_FEWEST = 2  # characters of an end of turn that is known wherever it stands
+_FEWEST = 2  # characters of an end of turn that is known at any position
 
 
 def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
-    """The markers of content, and the turn's end; `after_calls` is what follows the last value of a call."""
+    """Return the markers of content, and the turn's end; `after_calls` is the text after the last value of a call."""
     before, after = _around(conversation, None)
     start = without_empty_reasoning(before, reasoning)
     mode = ContentMode.ALWAYS_WRAPPED
@@ -51,7 +51,7 @@ def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls:
 
 
 def _begins_a_message(text: str, header: str, turn_end: str) -> bool:
-    """Whether what stands between a thought and content ends one message and begins another."""
+    """Return whether the text between a thought and content ends one message and begins another."""
     text, header, turn_end = text.strip(), header.strip(), turn_end.strip()
     return bool(header and text.endswith(header)) or bool(turn_end and text.startswith(turn_end))
 
@@ -60,7 +60,7 @@ def _around(conversation: Conversation, reasoning: str | None) -> tuple[str, str
     turn = conversation.turn(CONTENT, reasoning)
     body = conversation.body(turn or conversation.turn(CONTENT, reasoning, CALLS[:1]) or "")
     before, found, after = body.partition(CONTENT)
-    if turn is None:  # no more is known than what closes any message
+    if turn is None:  # only the text that closes any message is known
         after = split_turn_end(after, conversation.before_turn())[1]
     if reasoning and reasoning in before:
         before = before[before.index(reasoning) + len(reasoning) :]
@@ -68,7 +68,7 @@ def _around(conversation: Conversation, reasoning: str | None) -> tuple[str, str
 
 
 def without_empty_reasoning(text: str, reasoning: Reasoning) -> str:
-    """`text` without an empty block of reasoning at its beginning."""
+    """Return `text` without an empty block of reasoning at its beginning."""
     start, end = reasoning.start.strip(), reasoning.end.strip()
     for block in ([start, end], [end], [start] if reasoning.mode is ReasoningMode.FORCED_OPEN else []):
         if end and block and all(block):
@@ -79,7 +79,7 @@ def without_empty_reasoning(text: str, reasoning: Reasoning) -> str:
 
 
 def _split_end(start: str, after: str, after_calls: str) -> tuple[str, str]:
-    """Split what follows wrapped content into its end marker and the turn's end."""
+    """Split the text after wrapped content into its end marker and the turn's end."""
     end, turn_end = split_turn_end(after, after_calls)
     if turn_end and end.strip():
         return end, turn_end
@@ -103,7 +103,7 @@ def split_turn_end(text: str, other: str) -> tuple[str, str]:
         else:
             break
     shared = text[at:]
-    whole = len(shared.strip()) > _FEWEST and shared.strip() == other.strip()  # what ends a turn, all of it
+    whole = len(shared.strip()) > _FEWEST and shared.strip() == other.strip()  # the whole end of a turn
     while shared.strip() and not whole and not _cuttable(text, at):
         at += 1
         shared = text[at:]

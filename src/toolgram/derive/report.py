@@ -78,7 +78,7 @@ class DeriveReport:
         return not self.failed and not self.unexplained
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-able data, without the analysis."""
+        """Return the report as JSON-able data, without the analysis."""
         return {
             "ok": self.ok,
             "shipped": self.shipped,
