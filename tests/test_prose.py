@@ -13,10 +13,7 @@ from tests import prose
 
 # Faults in parts of the package that are not rewritten yet, rounded up. A part must not get worse, and one without
 # faults leaves this table.
-LEFT = {
-    "derive": 400, "export": 380, "runtime": 320, "integrations": 170, "islands": 150, "gateway": 100, "bulk": 90,
-    "cli": 80, "observing": 30, "audit": 20,
-}  # fmt: skip
+LEFT = {"derive": 340, "integrations": 160, "islands": 140, "runtime": 140}
 UNREAD = {"docs/export.md", "docs/vllm.md"}  # pages that are not rewritten yet
 
 
