@@ -1,4 +1,4 @@
-"""The machine's position in one stream, and what it must remember, with what readers and actions ask of it."""
+"""The machine's position in one stream and its memory, with the queries of readers and actions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.tools.reading import Tools
 
-# What the prompt says: the thought is open by the format's own prompt alone, and no marker has closed it; or the prompt
-# is known, and opened no thought.
+# What is known from the prompt: only the format's own prompt has opened the thought, and no marker has closed it; or
+# the prompt was given, and opened no thought.
 ASSUMED, THOUGHTLESS = "assumed", "thoughtless"
-WAIT = -1  # what a reader returns when it has put the rest of the text into the buffer
+WAIT = -1  # returned by a reader that has put the rest of the text into the buffer
 
 
 class RejectedValue(NamedTuple):
-    """A value in rejected held text, whose rest is text as well: what it means, and why it is no call."""
+    """A rejected value in held text, whose rest is text as well: what that text means, and why the value is not a
+    call."""
 
     meaning: str
     why: str
@@ -31,7 +32,7 @@ class RejectedValue(NamedTuple):
 
 
 class Position:
-    """The state and the reader, the parts that hold what must be remembered, and what follows from them."""
+    """The state, the reader, the parts that hold the memory of the stream, and what follows from them."""
 
     __slots__ = (
         "buffer", "calls", "closing", "events", "ids", "island", "program", "prompt",
@@ -42,25 +43,25 @@ class Position:
         self.program = program
         self.state = program.initial
         self.reader = ""
-        self.buffer = ""  # the prefix of a token that may still grow
+        self.buffer = ""  # the prefix of a token that may become longer
         self.prompt = ""  # ASSUMED, THOUGHTLESS, or neither
         self.closing: str | None = None  # while closing: the finish reason, "" for none
         self.events = EventBuffer()
         self.calls = Calls(self.events, call_ids, tools)
         self.source = Source()
         self.island: Island | None = None  # the embedded value that is open
-        self.rejected: RejectedValue | None = None  # what the island belongs to, where it is text
-        self.unfinished = ""  # of a marker in which the output has ended
-        self.ids: EmittedIds | None = None  # special tokens by id, where they were given
+        self.rejected: RejectedValue | None = None  # how the text of the island counts, if it is text
+        self.unfinished = ""  # the part of a marker in which the output has ended
+        self.ids: EmittedIds | None = None  # special tokens by id, if they were given
 
     def wait(self, text: str) -> int:
-        """Keep the rest of a text until more of it has come. Returns what a reader returns then."""
+        """Keep the rest of a text until more of it has come. Return WAIT, as a reader does then."""
         self.buffer = text
         return WAIT
 
     @property
     def ended(self) -> bool:
-        """Whether the output was not cut off: it goes on, or the server says that the model ended it."""
+        """Whether the output was not cut off: it continues, or the server reports that the model ended it."""
         return self.closing is None or self.closing in ("stop", "tool_calls")
 
     @property
@@ -70,8 +71,8 @@ class Position:
 
     @property
     def has_announced_name(self) -> bool:
-        """Whether a call that is not certain has its name, and a marker announced it. A short marker, which prose and
-        code have as well, announces only the name of a declared function."""
+        """Whether a call that is not certain has its name, and a marker announced it. A short marker, which also
+        appears in prose and code, announces only the name of a declared function."""
         name, held = self.calls.name, self.events.held
         if name is None or held is None:
             return False
@@ -81,21 +82,21 @@ class Position:
         return held.announced or (is_opened and name.name in self.calls.names)
 
     def cut_output(self, count: int) -> None:
-        """Read as if the output had so many characters less, or, for less than 0, more."""
+        """Read as if the output had `count` characters less, or more if it is negative."""
         if self.ids is not None:
             self.ids.end -= count
 
     def closes_thought(self, symbol: Symbol) -> bool:
-        """Whether a symbol of a thought closes it, and is no marker of calls and no end of the turn."""
+        """Return whether a symbol of a thought closes it, and is neither a marker of calls nor the end of the turn."""
         return self.state.row[symbol.trigger].dest.meaning == "content" and not symbol.opens
 
     def note_unclosed(self) -> None:
-        """A marker that closes the last call has not come."""
+        """Note that the closing marker of the last call is missing."""
         self.calls.forget_markers()
         self.events.note(UNCLOSED_ENVELOPE, "")
 
     def leftover(self) -> str:
-        """What was taken since the last event, in order."""
+        """Take the characters since the last event, in order."""
         text, self.unfinished = self.source.take_all() + self.unfinished, ""
         if isinstance(self.island, Envelope):
             text = self.island.source + text
@@ -103,15 +104,15 @@ class Position:
         return text
 
     def open_brackets(self) -> OpenBrackets:
-        """The brackets and the string in which the broken value stands."""
+        """Return the brackets and the string that are open in the broken value."""
         opened = self.island.open_brackets() if self.island is not None else None
-        if opened is None:  # no bracket closes "<": a marker ends what is left of tagged arguments
+        if opened is None:  # no bracket closes "<": a marker ends the rest of tagged arguments
             opened = OpenBrackets("{" if self.calls.keys is None else "<")
         return opened
 
     @property
     def may_repair(self) -> bool:
-        """Whether JSON that begins here may be repaired: not for strict parsers, nor where it may be prose."""
+        """Whether JSON that begins here may be repaired: not by a strict parser, and not if it may be prose."""
         return not self.program.strict and not self.state.bare
 
     @property
@@ -132,7 +133,7 @@ class Position:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a marker, and not just a fence, has announced the call that is read."""
+        """Whether a marker, and not only a fence, has announced the call that is read."""
         region = self.events.held
         if not self.state.bare or region is None or not region.origin.is_text:
             return True
@@ -140,13 +141,13 @@ class Position:
         return any(isinstance(event, Dropped) and event.text.lstrip().startswith(markers) for event in region.events)
 
     def same(self, path: str) -> str:
-        """The path under which the machine knows a JSON path."""
+        """Return the path under which the machine knows a JSON path."""
         return self.program.same_path.get(path, path)
 
     # --- special tokens by id -------------------------------------------------------------------------------------
 
     def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
-        """Whether the symbol that was found in `text` counts. Blanks, brackets or a name may be around its marker."""
+        """Return whether the symbol found in `text` counts. Blanks, brackets or a name may be around its marker."""
         if self.ids is None or not symbol.special:
             return True
         marker = self.program.special[symbol.trigger]
@@ -154,11 +155,11 @@ class Position:
         return at < 0 or self.ids.is_token(marker, text, at)
 
     def is_token(self, marker: str, text: str, at: int) -> bool:
-        """Whether the marker at `at` in `text` counts."""
+        """Return whether the marker at `at` in `text` counts."""
         return self.ids is None or self.ids.is_token(marker, text, at)
 
     def are_markers(self, text: str, begin: int, end: int) -> bool:
-        """Whether all special tokens that are spelled in a part of `text` were emitted."""
+        """Return whether all special tokens that are spelled in a part of `text` were emitted."""
         if self.ids is None:
             return True
         spelled = ((marker, text.find(marker, begin, end)) for marker in self.ids.texts)

@@ -1,9 +1,9 @@
-"""Readers of Python keyword arguments: transcoded to JSON while they arrive.
+"""Readers of Python keyword arguments, which are transcoded to JSON while they arrive.
 
-Strategy: the island reads.  Here is what needs a look at what follows.  The closing bracket of a call is its end only
-if no expression goes on after it (`f(a=1) + f(a=2)`), so the end is sent when the next character is known.  A marker
-that closes calls closes what is open in the arguments after a whole value; and it ends a damaged string, if there is a
-place in it from which the rest was read.
+Strategy: the island reads.  This module handles what needs a look ahead.  The closing bracket of a call ends it only if
+no expression continues after it (`f(a=1) + f(a=2)`), so the end is emitted when the next character is known.  A marker
+that closes calls also closes what is open in the arguments after a whole value; and it ends a damaged string, if the
+rest can be read from some place in it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXPRESSION = "an expression where a literal belongs"
 
 
 def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Python keyword arguments: transcoded to JSON while they arrive."""
+    """Read Python keyword arguments, and transcode them to JSON while they arrive."""
     python = cast("PythonScanner", stream.island)
     if python.done:
         return _read_end(stream, python, text, pos, final)
@@ -33,7 +33,7 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
-    """What follows from a run of the scanner from `pos` to `end`: a fragment, and perhaps the end of the arguments."""
+    """Emit what the scanner has read from `pos` to `end` as a fragment, and see whether the arguments have ended."""
     source = stream.source
     source.hold_converted(python.out, text, pos, python.mark, end)
     if source.object_is_held and python.started:
@@ -60,7 +60,7 @@ def _note_repairs(stream: Stream, python: PythonScanner) -> None:
 
 
 def _wait(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:
-    """What is at `pos` is not decided: at the end of the output, a damaged string may end, and else nothing does."""
+    """Wait for what decides the text at `pos`. At the end of the output, only a damaged string may end there."""
     if not final:
         return stream.wait(text[pos:])
     if stream.ended and hasattr(python, "end_damaged"):
@@ -75,7 +75,7 @@ def _wait(stream: Stream, python: PythonScanner, text: str, pos: int, final: boo
 
 
 def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:
-    """After the closing bracket: the call has ended if no expression goes on."""
+    """Read what follows the closing bracket: the call has ended if no expression continues."""
     source = stream.source
     empty = python.empty and not python.started and "object_empty" in stream.state.row
     if not empty or hasattr(python, "end_damaged"):
@@ -104,14 +104,14 @@ def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final:
 
 
 def end_python(stream: Stream) -> None:
-    """At the end of the output, end a call whose closing bracket has come."""
+    """End a call whose closing bracket has come, at the end of the output."""
     python = cast("PythonScanner", stream.island)
     if stream.reader == "python" and python.done:
         _read_end(stream, python, "", 0, True)
 
 
 def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Whether an expression goes on after a call: 1, or 0, or WAIT if that is not known yet."""
+    """Return 1 if an expression continues after a call, 0 if not, and WAIT if that is not known yet."""
     at = end_of_python_blanks(text, pos, cast("PythonScanner", stream.island).listed)
     if at == len(text):
         return 0 if final or at - pos > MOST_BLANKS else WAIT
@@ -127,7 +127,7 @@ def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:
-    """The character at `pos`, or at a stop, does not fit: a marker may be there, and else the call is malformed."""
+    """Look for a marker at `pos`, or at a stop, where a character does not fit. Without one, the call is malformed."""
     repairing = cast("RepairingPythonScanner", python)
     if hasattr(python, "end_damaged") and pos < len(text):
         if repairing.stop >= 0:
@@ -144,7 +144,7 @@ def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, fin
 
 
 def _read_stop(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
-    """In a damaged string, where a marker may begin."""
+    """Look for a marker at a place in a damaged string at which one may begin."""
     marker = stream.stands_at(stream.markers_in_values(), text, python.stop, final)
     if marker == WAIT:
         python.wait_at_stop()
@@ -160,7 +160,7 @@ def _read_stop(stream: Stream, python: RepairingPythonScanner, text: str, pos: i
 
 
 def _close_at_marker(stream: Stream, python: RepairingPythonScanner, text: str, pos: int) -> int:
-    """A marker closes what is open after a whole value."""
+    """Close what is open after a whole value, at a marker."""
     stream.events.note("unclosed_arguments", python.open_brackets().stack.lstrip("["), stream.source.waiting)
     python.close_all()
     stream.source.hold_converted(python.out, text, pos, pos, pos)

@@ -1,7 +1,7 @@
-"""The one table of readers: the name that a stream knows a reader by, and the function that takes the next characters.
+"""The one table of readers: from the name of a reader to the function that takes the next characters.
 
-A reader is called with the stream, the text, where to begin and whether nothing follows (`final`); it returns the new
-position, or WAIT when it has put the rest of the text into the stream's buffer.
+A reader is called with the stream, the text, the position to begin at, and whether nothing follows (`final`). It
+returns the new position, or WAIT if it has put the rest of the text into the stream's buffer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ READERS: dict[str, Reader] = {
 
 
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
-    """Have the readers read the text from `pos` on, up to its end or to what has to wait for more."""
+    """Have the readers read the text from `pos` on, up to its end or to a part that has to wait for more."""
     while 0 <= pos < len(text):
         withheld = stream.events.mention.withheld
         try:
@@ -57,16 +57,16 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
 
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
-    """Read on where a call is withheld, up to what closes the thought that it is in: a call that is open there is a
-    part of the thought.
+    """Read on while a call is withheld, up to the marker that closes the thought around it: a call that is still open
+    there is part of the thought.
 
-    Returns the text that is left, and the position in it.
+    Return the text that is left, and the position in it.
     """
     if withheld.token and not stream.in_call:
         after = read_after_turn(stream, withheld, text, pos, final)
         return text, READERS[stream.reader](stream, text, pos, final) if after is None else after
     begin, closer = pos, withheld.find_closer(text, pos, stream.in_call)
-    part = text if closer is None else text[: closer[1] - 1]  # as if it came a character at a time
+    part = text if closer is None else text[: closer[1] - 1]  # as if it came one character at a time
     left = len(text) - len(part)
     stream.cut_output(left)
     try:
@@ -82,6 +82,6 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
         raise NotACall(at=withheld.length + closer[0] - withheld.begin)
     withheld.keep(part, len(stream.buffer))
     if len(stream.buffer) == len(part) - begin:
-        withheld.closers = ()  # all of it waits for what follows, so it has to be read with that
+        withheld.closers = ()  # all of it waits for what follows, so both have to be read together
     rest, stream.buffer = stream.buffer + text[len(part) :], ""
     return rest, 0

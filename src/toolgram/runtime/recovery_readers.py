@@ -1,4 +1,4 @@
-"""Readers of what is left of a broken or rejected value, up to where its brackets balance or a marker stands.
+"""Readers of the rest of a broken or rejected value, up to where its brackets balance or a marker is found.
 
 The rest of a broken call is malformed text. The rest of rejected held text is text of the state in which it began.
 """
@@ -22,7 +22,7 @@ WHY = "the rest of a call that could not be read"
 
 
 def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Malformed text; nothing in it is taken for a call."""
+    """Read malformed text, in which no call is recognized."""
     recovery = cast(ErrorRecovery, stream.island)
     end = _read(stream, recovery, text, pos, final, "malformed", WHY)
     if recovery.reason == OVER:
@@ -38,7 +38,7 @@ def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """What is left of a rejected value that is no JSON: text, up to where its brackets balance."""
+    """Read the rest of a rejected value that is not JSON, as text up to where its brackets balance."""
     recovery, rejected = cast(ErrorRecovery, stream.island), cast(RejectedValue, stream.rejected)
     end = _read(stream, recovery, text, pos, final, rejected.meaning, rejected.why)
     if recovery.reason != MORE:
@@ -51,7 +51,7 @@ def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """A rejected value that is JSON all the same: text to its end, or to where it is not JSON any more."""
+    """Read a rejected value that is valid JSON, as text up to its end, or up to where it is not JSON any more."""
     scanner, rejected = cast(JsonScanner, stream.island), cast(RejectedValue, stream.rejected)
     end = scanner.read(text, pos, final)
     if end > pos:
@@ -84,16 +84,17 @@ def _symbol_of(stream: Stream, marker: str) -> Symbol:
 
 
 def _wait(stream: Stream, text: str, end: int) -> int:
-    """The beginning of a marker waits for its rest."""
+    """Wait for the rest of a marker that has begun, if there is one."""
     if end < len(text):
         return stream.wait(text[end:])
     return end
 
 
 def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
-    """The broken value is over: in a list of calls, the next one may follow. Else no bracket of a list is missing."""
+    """Resume after a broken value that has ended. In a list of calls, the next one may follow; outside a list, no
+    closing bracket is missing."""
     stream.island = None
-    in_json = recovery.in_list and not recovery.python  # what stands around a call in Python is read by the state
+    in_json = recovery.in_list and not recovery.python  # the state reads what is around a call in Python
     if in_json and not {"start_map item", "end_array"}.isdisjoint(stream.state.row["recovered"].dest.row):
         envelope = Envelope(in_list=True, repairs=not stream.program.strict)
         envelope.resume_list()
@@ -104,7 +105,8 @@ def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
 
 
 def _closes_list(stream: Stream) -> str:
-    """The trigger that leaves a list without its bracket; "" if the next call may follow here without a list."""
+    """Return the trigger that leaves a list without its bracket, or "" if the next call may follow here without a
+    list."""
     row = stream.state.row
     if "end_array" in row:
         return "end_array"

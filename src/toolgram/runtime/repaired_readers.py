@@ -1,8 +1,8 @@
-"""Readers of JSON that is written otherwise: in Python's spelling, or to be repaired.
+"""Readers of arguments that are not written as JSON: in Python's spelling, or in need of repair.
 
-Strategy: each character goes through a transcoder or a repairer first, and the readers of JSON read what that writes.
-What needs a look ahead is done here, where the text is: a code fence around a value, and what ends a string whose quote
-may be part of it.
+Strategy: each character first goes through a transcoder or a repairer, and the readers of JSON read its output. What
+needs a look ahead is done here, because the text is here: a code fence around a value, and the end of a string whose
+quote may be part of it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _closing_begun = re.compile(rf"(?:`{{1,2}}|```{BLANKS})\Z").match
 
 
 def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """An envelope in Python's spelling: one character at a time through the transcoder, its JSON to the readers."""
+    """Read an envelope in Python's spelling: pass each character to the transcoder, and its JSON to the readers."""
     envelope, source = cast(Envelope, stream.island), stream.source
     python = cast("PythonScanner", envelope.python)
     character = text[pos]
@@ -71,14 +71,14 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _unskipped(envelope: Envelope, written: str) -> str:
-    """What is written of what is not known yet."""
+    """Return what is written without the part that is already known."""
     at = min(envelope.skip, len(written))
     envelope.skip -= at
     return written[at:]
 
 
 def _repair_transcoded(stream: Stream, envelope: Envelope, held: str) -> None:
-    """Where Python's spelling does not fit, JSON is repaired from there on; `held` is what was not decided."""
+    """Repair JSON from here on, since Python's spelling does not fit. `held` is the text that was not decided."""
     python, inner, scanner = cast(LiteralScanner, envelope.python), envelope.inner, envelope.scanner
     stream.reader = inner
     written = _unskipped(envelope, python.out)
@@ -90,7 +90,7 @@ def _repair_transcoded(stream: Stream, envelope: Envelope, held: str) -> None:
 
 
 def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """JSON that is repaired: one character at a time through the repairer, what it writes to the readers."""
+    """Read JSON that is repaired: pass each character to the repairer, and its output to the readers."""
     island, source = stream.island, stream.source
     scanner, _ = arguments_scanner(stream)
     repairer = cast("JsonRepairer", scanner.repairer)
@@ -116,14 +116,15 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     transcoding.reading = True
     end = pos + taken if not transcoding.read_again else pos
     if end == pos:
-        source.prefix_characters += skipped  # it is still to be read
+        source.prefix_characters += skipped  # the character is still to be read
     return end
 
 
 def _read_character(
     stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool, found: int
 ) -> int:
-    """Have the repairer read the character at `pos`: 1 if it was taken, else 0. WAIT before a quote is decided."""
+    """Have the repairer read the character at `pos`. Return 1 if it was taken, else 0; WAIT if a quote is not decided
+    yet."""
     repairer = cast("JsonRepairer", scanner.repairer)
     if repairer.in_damaged and scanner.in_plain_string and text[pos] == repairer.quote:
         if found == ENDS:
@@ -145,7 +146,7 @@ def _read_character(
 
 
 def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
-    """What a character of a damaged string leads to that is neither part of it nor its end."""
+    """Handle a character of a damaged string that is neither part of it nor its end."""
     if found == WAIT:
         return stream.wait(text[pos:])
     if found == CUT:
@@ -156,7 +157,7 @@ def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
 
 
 def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int | None:
-    """Between tokens, what needs a look at what follows: the position after it, or WAIT. None for anything else."""
+    """Handle what needs a look ahead between tokens. Return the position after it, or WAIT; None for anything else."""
     after = pos
     if text[pos] == "`":
         after = _read_fence(stream, scanner, text, pos, final)
@@ -169,7 +170,7 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
 
 
 def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reader: str, taken: bool) -> bool:
-    """Hand what the repairer has written to the readers. Whether the value goes on."""
+    """Pass what the repairer has written to the readers. Return whether the value continues."""
     if repairer.note:
         stream.events.note("repaired_json", repairer.note)
     if reader == "envelope" and repairer.idle and repairer.out:
@@ -186,8 +187,8 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
 
 
 def _drop_left_out(stream: Stream, taken: bool) -> None:
-    """After the arguments: what the repairer has left out before the present character belongs to the call, whatever
-    follows it."""
+    """Drop what the repairer has left out after the arguments, up to the current character: it belongs to the call,
+    whatever follows."""
     envelope, source = stream.island, stream.source
     certain = stream.events.held is None and not source.object_is_held and not source.prefix_characters
     if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
@@ -203,7 +204,7 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
 
 
 def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """A code fence around a value is left out: the position after it, or WAIT. `pos` where something else stands."""
+    """Leave out a code fence around a value. Return the position after it, or WAIT; `pos` if there is no fence."""
     state = scanner.state if scanner.state < SCALARS else scanner.after_value()
     closes = state in (AFTER_ITEM, AFTER_MEMBER)
     if not closes and state not in (MEMBER_VALUE, ITEM, FIRST_ITEM):
@@ -221,20 +222,20 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
 
 
 def _own(stream: Stream, pos: int, end: int) -> int:
-    """Where the output's own characters begin in what is read at once."""
+    """Return where the output's own characters begin in text that is read at once."""
     return stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
 
 
 def _may_be_key(stream: Stream, begun: str) -> bool:
-    """Whether a key of the envelope begins so."""
+    """Return whether a key of the envelope may begin like this."""
     island, state = stream.island, stream.state
     if not begun or stream.source.object_is_held or not isinstance(island, Envelope) or state.any_key:
-        return True  # or the object is not known to be one yet
+        return True  # or the object is not certain yet
     return f"{island.parents[-1]}.{begun}" in state.key_prefixes
 
 
 def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool) -> int:
-    """Whether a marker, or after an encoded string the end of a code fence, is at `pos`: 1, or 0, or WAIT where it may
+    """Return 1 if a marker is at `pos`, or, after an encoded string, the end of a code fence; 0 if not; WAIT if it may
     be."""
     if reader != "encoded":
         return stream.marker_at(text, pos, final)
@@ -244,7 +245,7 @@ def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool
 
 
 def _confirmed(stream: Stream, written: str) -> str:
-    """`written`; the first of it but blanks confirms the brace of arguments that stand alone."""
+    """Return `written`. Its first character that is not blank confirms the brace of arguments outside an envelope."""
     source = stream.source
     if isinstance(stream.island, Envelope) or not source.object_is_held:
         return written
@@ -258,7 +259,8 @@ def _confirmed(stream: Stream, written: str) -> str:
 
 
 def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
-    """Hand written JSON to the readers. Whether the value goes on, which it does not where the list is read on."""
+    """Pass written JSON to the readers. Return whether the value continues; it does not if reading resumes in the
+    list."""
     at = 0
     scanner = island.scanner if isinstance(island, Envelope) else None
     while at < len(written):

@@ -1,8 +1,9 @@
-"""A stream as JSON-able data, and back.
+"""Dump a stream as JSON-able data, and load it.
 
-What is written is what is held back and where the machine stands; what went by is not there.  A start that two places
-share (that of a held call is also in the held region) is written once and found again by its place.  A snapshot may
-come from anywhere: loading refuses what no stream can be in, so that a restored parser raises nothing on any text.
+A snapshot has what is held back and the position of the machine, and nothing of what was already emitted.  A start that
+two places share (the start of a held call is also in the held region) is written once and found again by its place.  A
+snapshot may come from anywhere: loading rejects data that no stream can produce, so that a restored parser raises
+nothing on any text.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _STATUSES = ("complete", "truncated", "malformed")
 
 
 def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
-    """Everything that a continuation of the stream depends on. So many characters are to be read, or read again."""
+    """Return everything that a continuation of the stream depends on. `unread` characters are to be read, or read
+    again."""
     rejected = stream.rejected if stream.reader.startswith("rejected") else None
     return {
         "version": VERSION,
@@ -108,15 +110,15 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
 
 
 def _open_call(calls: Calls, held: HeldRegion | None) -> int | None:
-    """The call that is open, or is if the held region turns out to be text."""
+    """Return the index of the call that is open, or that is open if the held region turns out to be text."""
     return held.call if calls.index is None and held is not None else calls.index
 
 
 def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[BufferedEvent], int, str]:
-    """The inverse of `dump_stream`, into a fresh stream of the same format; and what the parser adds to it: whether it
-    is closed, what it emits first, its offset, and the text of calls that are withheld, which is to be read again.
+    """Load what `dump_stream` returned into a fresh stream of the same format. Return what the parser adds to it:
+    whether it is closed, what it emits first, its offset, and the text of withheld calls, which is to be read again.
 
-    Raises ValueError or KeyError for what is no snapshot of this format.
+    Raises ValueError or KeyError for data that is not a snapshot of this format.
     """
     begun = _fields(data, ("buffer", "prompt"), str, ("", ASSUMED, THOUGHTLESS))
     stream.buffer, stream.prompt = begun
@@ -137,7 +139,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     _check_state(stream, closed)
     _check_reader(stream)
     declare = getattr(stream.island, "declare", None)
-    if declare is not None:  # what is declared is not part of a snapshot
+    if declare is not None:  # declarations are not part of a snapshot
         declare(stream.calls.place())
     return closed, events, offset, withheld
 
@@ -236,7 +238,7 @@ def _start(event: BufferedEvent | None) -> ToolCallStart:
 
 
 def _check_state(stream: Stream, closed: bool) -> None:
-    """Raises ValueError where the machine could not go on from this state, or where holding does not fit it."""
+    """Raise ValueError if the machine cannot continue from this state, or if the held region does not fit it."""
     state, held = stream.state, stream.events.held
     origin = state if held is None else held.origin
     leads_on = TEXT in origin.row or "malformed" in origin.row or origin.meaning == "malformed"
@@ -251,7 +253,7 @@ def _check_state(stream: Stream, closed: bool) -> None:
 
 
 def _check_reader(stream: Stream) -> None:
-    """Raises ValueError where the reader does not have the state or the island that it works on."""
+    """Raise ValueError if the reader does not have the state or the island that it works on."""
     reader, island = stream.reader, stream.island
     fits = _FITS_ENVELOPE if isinstance(island, Envelope) else _FITS
     inner = reader
@@ -343,7 +345,7 @@ _FITS: dict[str, Callable[[Stream], bool]] = {
 
 
 def _depth(stream: Stream) -> int:
-    """How many brackets are open inside the value that the envelope has come to."""
+    """Return how many brackets are open inside the current value of the envelope."""
     envelope = cast(Envelope, stream.island)
     return len(envelope.scanner.stack) - envelope.depth
 

@@ -1,8 +1,8 @@
 """The characters that were taken and that no event accounts for yet.
 
-A character is accounted for by the event that it brings about, and that may come later: a bracket opens an object only
-if a key follows, a name in Python's spelling is JSON only when its value begins.  Until then it is held here, in order,
-so that it can become text again.
+The event that a character leads to accounts for it, and that event may come later: a bracket opens an object only if a
+key follows, and a name in Python's spelling is JSON only when its value begins.  Until then the character is held here,
+in order, so that it can become text again.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ class Converted:
 
 
 class Transcoding:
-    """What the character that is being read was transcoded from."""
+    """The characters from which the current character was transcoded."""
 
     __slots__ = ("pieces", "read_again", "reading")
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.reading = True  # the last character is the one that is being read
-        self.read_again = False  # it did not fit, and is to be read again as what it is
+        self.reading = True  # whether the last character is the one that is being read
+        self.read_again = False  # whether it did not fit, and is to be read again unchanged
 
 
 class Source:
-    """In order: the `opening` of a value that may be text (None for no such value), what is `converted`, and `pieces`
-    that have produced nothing yet."""
+    """The held characters, in order: the `opening` of a value that may be text (None if there is no such value), what
+    is `converted`, and `pieces` that have produced nothing yet."""
 
     __slots__ = ("converted", "opening", "pieces", "prefix_characters", "transcoding")
 
     def __init__(self) -> None:
-        self.prefix_characters = 0  # of a token that a prefix has begun: no event accounts for them
+        self.prefix_characters = 0  # in a token that a prefix has begun; no event accounts for them
         self.opening: str | None = None
         self.converted: Converted | None = None
         self.pieces: list[str] = []
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def object_is_held(self) -> bool:
-        """Whether a value has been opened that may turn out to be text."""
+        """Whether a value was opened that may turn out to be text."""
         return self.opening is not None
 
     @property
@@ -55,7 +55,8 @@ class Source:
         return not (self.pieces or self.converted or self.transcoding or self.object_is_held)
 
     def take(self, text: str, begin: int, end: int) -> str:
-        """The source of the characters that a reader takes: themselves, or what they were transcoded from."""
+        """Return the source of the characters that a reader takes: the characters, or what they were transcoded
+        from."""
         if self.transcoding is not None:
             return take_pieces(self.transcoding.pieces)
         if self.prefix_characters:
@@ -63,17 +64,17 @@ class Source:
         return text[begin:end]
 
     def skip_prefix(self, begin: int, end: int) -> int:
-        """Where the output's own characters begin in a token that a prefix has begun."""
+        """Return where the output's own characters begin in a token that a prefix has begun."""
         skipped = min(self.prefix_characters, end - begin)
         self.prefix_characters -= skipped
         return begin + skipped
 
     def hold(self, text: str, begin: int, end: int) -> None:
-        """Take characters that produce nothing yet."""
+        """Hold characters that produce nothing yet."""
         add_piece(self.pieces, self.take(text, begin, end))
 
     def hold_converted(self, out: str, text: str, pos: int, mark: int, end: int) -> None:
-        """Take characters up to `end`; those up to `mark`, and what was held, have produced `out`."""
+        """Hold characters up to `end`. Those up to `mark`, and what was held before, have produced `out`."""
         if out:
             held = take_pieces(self.pieces)
             idle = max(0, pos - mark) if self.transcoding is None else 0
@@ -94,21 +95,21 @@ class Source:
         return self.converted
 
     def confirm(self) -> str:
-        """The opening is what it seemed to be."""
+        """Confirm the opening as the beginning of a value, and return it."""
         opening, self.opening = self.opening or "", None
         return opening
 
     def confirm_converted(self) -> None:
-        """The same where what follows it is transcoded: it is part of that."""
+        """Confirm the opening of a value that is transcoded: it becomes part of the converted source."""
         self._converted().source.insert(0, self.confirm())
 
     def take_json(self) -> tuple[str, str]:
-        """The JSON that is held, and its source."""
+        """Return the JSON that is held, and its source."""
         converted, self.converted = self.converted, None
         return ("", "") if converted is None else ("".join(converted.json), "".join(converted.source))
 
     def take_all(self) -> str:
-        """Everything that is held. A character that is being transcoded is to be read again."""
+        """Return everything that is held. A character that is being transcoded is to be read again."""
         transcoding, self.transcoding = self.transcoding, None
         being_read = take_pieces(transcoding.pieces) if transcoding is not None else ""
         if transcoding is not None and being_read:
@@ -119,11 +120,11 @@ class Source:
 
     @property
     def waiting(self) -> int:
-        """How many characters were taken and have produced nothing yet."""
+        """The number of characters that were taken and have produced nothing yet."""
         return sum(map(len, self.pieces))
 
     def forget(self) -> None:
-        """A prefix has written what is held: no event accounts for it."""
+        """Forget the source of what is held: a prefix has written it, and no event accounts for it."""
         if self.opening:
             self.opening = ""
         if self.converted is not None:

@@ -1,8 +1,9 @@
 """Special tokens by id: where in the text they were emitted.
 
-Strategy: each piece of text says which token it is, so a list of places says what is known of the text.  The text of a
-special token is a marker only where its own id begins; where no ids are known, the text decides.  Ids that come beside
-a delta have no places: they count if the text has their markers as often as there are ids.
+Strategy: each piece of text has the id of its token, so a list of places records what is known of the text.  The text
+of a special token is a marker only where its own id begins; if no ids are known, the text decides.  Ids that come
+separately from the text of a delta have no places: they count if the text contains each of their markers as often as
+its id is there.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class EmittedIds:
         self.by_id = by_id
         self.texts = frozenset(by_id.values())
         self.places: list[tuple[int, str | None]] = []
-        self.known = False  # whether the ids are, at the end
+        self.known = False  # whether the ids are known, at the end
         self.end = 0
         self.owed: dict[str, int] = {}  # how many ids of a plain delta wait for their text,
-        self.begun = ""  # and the end of the text that came since, in which it may have begun
+        self.begun = ""  # and the end of the text since then, in which that may have begun
 
     def is_token(self, marker: str, text: str, at: int) -> bool:
-        """Whether the marker at `at` in `text`, which is the end of the output so far, is a token, or may be one."""
+        """Return whether the marker at `at` in `text`, the end of the output so far, is a token, or may be one."""
         if marker not in self.texts:
             return True
         place = self.end - len(text) + at
@@ -47,13 +48,13 @@ class EmittedIds:
         return token is None or (begin == place and token == marker)
 
     def is_certain(self, marker: str, text: str, at: int) -> bool:
-        """Whether the marker at `at` in `text` is a token by its own id."""
+        """Return whether the marker at `at` in `text` is a token by its own id."""
         place = self.end - len(text) + at
         found = bisect_right(self.places, place, key=_place) - 1
         return found >= 0 and self.places[found] == (place, marker)
 
     def forget(self, unread: int) -> None:
-        """Forget the places before the last characters, which are still to be read."""
+        """Forget the places before the last `unread` characters, which are still to be read."""
         passed = bisect_right(self.places, self.end - unread, key=_place) - 1
         if passed > 0:
             del self.places[:passed]
@@ -73,7 +74,8 @@ class EmittedIds:
             self.end += len(text)
 
     def note(self, delta: str, token_ids: Sequence[int] | None) -> tuple[int, str] | None:
-        """Note a plain delta with its ids. Returns a marker in it that is ambiguous, after its place."""
+        """Note a plain delta with its ids. Return the place and the text of a marker in it that is ambiguous, or
+        None."""
         known = token_ids is not None
         if known is not self.known:
             self._know(known)
@@ -90,8 +92,8 @@ class EmittedIds:
         self.known = known
 
     def _match(self, delta: str, token_ids: Sequence[int]) -> tuple[int, str] | None:
-        """Find the text of special tokens. A delta without ids goes on with earlier text; one without text is
-        read with the next. Text that does not come with its ids is ambiguous when it comes later."""
+        """Find the text of special tokens. A delta without ids belongs to earlier text; one without text is read with
+        the next. Text that comes later than its ids is ambiguous."""
         owed = Counter(self.by_id[token_id] for token_id in token_ids if token_id in self.by_id)
         late = Counter(self.owed)
         if not (token_ids and delta):
@@ -118,7 +120,8 @@ def _all_of(marker: str, text: str, begin: int) -> Iterable[int]:
 
 
 def _begin_of(marker: str, text: str) -> int:
-    """Return where a marker begins that is in `text`, or that `text` ends in the beginning of; else the end of it."""
+    """Return where a marker begins that is in `text`, or whose beginning is at the end of `text`; else the end of
+    it."""
     at = text.find(marker)
     if at < 0:
         at = max(0, len(text) - len(marker) + 1)
@@ -128,7 +131,8 @@ def _begin_of(marker: str, text: str) -> int:
 
 
 def emitted_ids(program: Program, special_tokens: Mapping[str, int]) -> EmittedIds:
-    """No ids yet, of these tokens. A server gives the same tokens for each answer: what was last asked is kept."""
+    """Return the ids of these tokens, with none emitted yet. A server has the same tokens for each answer, so the last
+    result is kept."""
     kept = program.by_id
     if kept is None or kept[0] != special_tokens:
         found = {special_tokens[text]: text for text in program.special.values() if text in special_tokens}

@@ -1,20 +1,20 @@
-"""The machine's position in one stream: transitions, their actions, and what happens to text that does not fit.
+"""The machine's position in one stream: transitions, their actions, and the handling of text that does not fit.
 
 Theory of operation
 ===================
 
 A stream is in one *state* of its machine and has one *reader*, the function that takes the next characters there.  A
-reader *fires* triggers; a fired transition performs its actions and chooses the next reader.  Every character leaves in
-exactly one event: a reader passes its characters on with the event it makes, and nothing else makes events.
+reader *fires* triggers; a fired transition performs its actions and chooses the next reader.  Every character is
+emitted in exactly one event: a reader passes its characters on with the event it makes, and nothing else makes events.
 
 A state may be *held*: a call is not certain yet, and its events wait in a held region.  Reaching a state that is not
-held commits them.  Text that does not fit *rejects what is held*: what the region was made from becomes text of the
-state in which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read
-twice, so the work stays linear.  Where a rejected value is valid JSON all the same, it stays text to its closing
-bracket, so that no object inside it is taken for a call; where it breaks with a name known, or inside the value of a
-member, its rest is text until its brackets balance, for the same reason.
+held commits them.  Text that does not fit *rejects what is held*: the text of the region becomes text of the state in
+which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read twice, so the
+work stays linear.  If a rejected value is nevertheless valid JSON, it remains text up to its closing bracket, so that
+no object inside it is taken for a call. If it breaks after a name is known, or inside the value of a member, its rest
+is text until its brackets balance, for the same reason.
 
-Text that does not fit where nothing is held fires `malformed`, and the machine says where that leads.
+Text that does not fit while nothing is held fires `malformed`, and the machine defines where that leads.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from toolgram.tools.reading import NO_TOOLS, Tools
 if TYPE_CHECKING:
     pass
 
-PROMPT: Final = "prompt"  # what a trace gives where a prompt ends whose text is none of the turn's
-READ_AGAIN: Final = "read again"  # the trigger that a trace gives where calls turn out to be only mentioned
-REJECTED: Final = "rejected"  # the trigger that a trace gives where a held region turns out to be text
-_READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # what has a reader of its own
-LATE_CALL: Final = "a call behind the end of what calls stand in"  # why one is malformed
+PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not belong to the turn
+READ_AGAIN: Final = "read again"  # the trigger in a trace if calls turn out to be only mentioned
+REJECTED: Final = "rejected"  # the trigger in a trace if a held region turns out to be text
+_READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # meanings that have a reader of their own
+LATE_CALL: Final = "a call behind the end of what calls stand in"  # why a late call is malformed
 
 
 class TraceStep(NamedTuple):
-    """One transition, as a trace is reported of it.
+    """One transition, as it is reported to a trace.
 
-    `held` says that a call was not certain before it. `before` counts the characters, since the last delta, that come
-    before what is held. If held text is rejected, `why` says what was expected, and `rest` how its rest is read.
+    `held` is true if a call was not certain before it. `before` counts the characters, since the last delta, that come
+    before what is held. If held text is rejected, `why` is what was expected, and `rest` is how its rest is read.
     """
 
     trigger: str
@@ -66,7 +66,7 @@ Trace: TypeAlias = Callable[[TraceStep], None]
 
 
 class Stream(Position):
-    """The machine's position, and the moves that it can make."""
+    """The machine's position, and the transitions that it can make."""
 
     __slots__ = ("trace",)
 
@@ -101,13 +101,13 @@ class Stream(Position):
             elif written and events.held is None:  # the prompt has written all of it
                 events.make_seam()
         except NotACall:
-            self.state = move.dest  # as was told
+            self.state = move.dest  # the trace has reported it
             raise
         self._follow(trigger, move)
 
     def refuses(self, move: Move, name: str) -> bool:
-        """Whether a name begins no call: no marker comes before it or has to come after it, and no such function is
-        declared, or a marker that is only spelled is directly before it."""
+        """Return whether a name begins no call: no marker comes before it or has to come after it, and no such function
+        is declared, or a marker that is only spelled is directly before it."""
         region, names = self.events.held, self.calls.names
         bare = self.state.is_text if region is None else not region.announced
         if not bare or "name" not in move.actions or move.dest.announced:
@@ -117,7 +117,7 @@ class Stream(Position):
         return bool(names) and function_called(self.program, names, name.strip()) not in names
 
     def _may_follow(self, move: Move, value: str) -> bool:
-        """Whether a transition may be followed, by the function that is called."""
+        """Return whether a transition may be followed, by the function that is called."""
         names = self.calls.names
         if (move.only_called or move.only_declared) and "name" in move.actions:
             return value in names or not (names or move.only_called)
@@ -126,24 +126,24 @@ class Stream(Position):
         return not move.only_declared or self.calls.find_declared()
 
     def _begin_holding(self, trigger: str, move: Move, why: str) -> Move:
-        """What follows is not certain. Returns the rest of the transition."""
+        """Begin to hold events, since what follows is not certain. Return the rest of the transition."""
         calls = self.calls
         if self.state.loops:
             calls.markers = calls.markers._replace(owed=NONE)
         if trigger == UNCLOSED:
             self.hold(calls.index)
             return move
-        if "end_call" in move.actions:  # it is over, whatever becomes of what its end begins
+        if "end_call" in move.actions:  # the call has ended, whatever its end begins
             perform(self, move, "", why, "")
             move = Move(move.trigger, move.dest, ())
         self.hold()
-        marks = "name" not in move.actions  # a name at the beginning of a line is no marker
+        marks = "name" not in move.actions  # a name at the beginning of a line is not a marker
         if marks and self.program.literals.get(trigger) in self.program.markers:
             cast(HeldRegion, self.events.held).announced = True
         return move
 
     def _follow(self, trigger: str, move: Move) -> None:
-        """Go to the destination of a transition whose actions are done, and see what reads there."""
+        """Go to the destination of a transition whose actions are done, and choose its reader."""
         calls, events, dest = self.calls, self.events, move.dest
         if calls.markers is not NO_MARKERS or move.opens or move.begins:
             calls.markers = calls.markers.followed(trigger, move, self.program.sections)
@@ -160,7 +160,7 @@ class Stream(Position):
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
-        """See what reads in a state that was just entered."""
+        """Choose the reader of a state that was just entered."""
         if dest.meaning == "value":
             self._begin_value(trigger)
         elif isinstance(self.island, Envelope) and dest.meaning not in _READ_ALONE:
@@ -169,7 +169,7 @@ class Stream(Position):
             self.reader = reader_of(dest)
 
     def tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
-        """Report a transition to the trace, which there is."""
+        """Report a transition to the trace, which must be set."""
         events = self.events
         before = sum(len(event.source) for event in events.out) + sum(map(len, events.blanks))
         cast(Trace, self.trace)(
@@ -177,7 +177,7 @@ class Stream(Position):
         )
 
     def hold(self, unclosed: int | None = None) -> None:
-        """From here on, nothing is certain."""
+        """Hold events from here on: nothing is certain."""
         outer = self.island if isinstance(self.island, ErrorRecovery) else None
         if outer is not None:
             self.island = None
@@ -185,7 +185,7 @@ class Stream(Position):
         self.events.held.call = unclosed
 
     def _begin_value(self, trigger: str) -> None:
-        """What comes next is the value of a tagged argument: of the type that the markers say, or that is declared."""
+        """Begin the value of a tagged argument, of the type given by its markers or its declaration."""
         marker, calls = self.program.literals.get(trigger, ""), self.calls
         calls.argument = calls.argument or Argument("")
         calls.argument.again = marker if marker in self.state.before else ""
@@ -202,13 +202,13 @@ class Stream(Position):
     # --- text -----------------------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
-        """Free text of the current state."""
+        """Emit free text of the current state."""
         if self.calls.markers.overdue and not text.isspace() and self._misses(TEXT):
             self.note_unclosed()
         self.events.say(self.state.meaning or "content", text)
 
     def _leave_for_text(self) -> None:
-        """Text has come in a state that text leaves."""
+        """Leave a state that text leaves, because text has come."""
         move = self.state.row[TEXT]
         if self._misses(TEXT):
             self.note_unclosed()
@@ -221,7 +221,7 @@ class Stream(Position):
         self.reader = reader_of(self.state)
 
     def _misses(self, trigger: str) -> bool:
-        """Whether a marker that closes the last call does not come before this transition."""
+        """Return whether a closing marker of the last call is missing before this transition."""
         overdue, owed, _ = self.calls.markers
         if not overdue and not owed:
             return False
@@ -233,7 +233,8 @@ class Stream(Position):
     # --- what does not fit ----------------------------------------------------------------------------------------
 
     def unexpected_input(self, json: JsonScanner | None = None, why: str = "") -> None:
-        """The next character does not fit. With `json`, the scanner of a valid value, the rest of that is text."""
+        """Handle a next character that does not fit. With `json`, the scanner of a valid value, the rest of that value
+        is text."""
         if self.events.held is not None:
             move = self.state.row.get(TEXT)
             if move is not None and "no_call" in move.actions:
@@ -248,7 +249,7 @@ class Stream(Position):
             self._fail(why=why)
 
     def _close_envelope(self) -> None:
-        """The arguments are whole, and what stands around them is not closed. In a list, the next call may follow."""
+        """Close the envelope around arguments that are whole. In a list, the next call may follow."""
         text, envelope = self.leftover(), self.island
         if text.strip(" \t\r\n,"):
             self._fail(text)
@@ -268,7 +269,7 @@ class Stream(Position):
             self.fire("end_array", "")
 
     def _drop_held(self, move: Move) -> None:
-        """What is held is no call, and its markers are known to be some: text follows them."""
+        """Drop what is held, which is not a call although its markers are real ones: text follows them."""
         if self.trace:
             self.tell(TEXT, move.dest)
         self.events.drop_held()
@@ -279,7 +280,7 @@ class Stream(Position):
             self.say(text)
 
     def reject_held(self, json: JsonScanner | None = None, why: str = "") -> None:
-        """Release the held region as text of its origin, and go on there."""
+        """Release the held region as text of its origin, and continue there."""
         held, region = self.state, cast(HeldRegion, self.events.held)
         origin = region.origin
         dest = self._goes_on_in(origin)
@@ -311,7 +312,7 @@ class Stream(Position):
         return move.dest if move is not None and move.dest.meaning == origin.meaning else origin
 
     def _release(self, text: str, dest: StateProgram, rejected: RejectedValue, rest: Island | None) -> None:
-        """Emit held text that is rejected, in the state that it leads to."""
+        """Emit held text that is rejected, in the state to which it leads."""
         if dest is not self.state:
             self.state = dest
             self.reader = reader_of(dest)
@@ -327,7 +328,7 @@ class Stream(Position):
             self.island, self.rejected, self.reader = rest, rejected, reader
 
     def _recover_again(self, region: HeldRegion, text: str, why: str) -> None:
-        """What began in the rest of a broken call belongs to that."""
+        """Continue a recovery: what began in the rest of a broken call belongs to that call."""
         opened = self.island.open_brackets() if self.island is not None else None
         if region.outer is not None and opened is not None:
             region.outer.add(opened)
@@ -335,7 +336,7 @@ class Stream(Position):
         self.island, self.reader = region.outer, "malformed"
 
     def _rest_of_held(self, json: JsonScanner | None) -> tuple[Island | None, str]:
-        """What reads the rest of a rejected value, if some is left, and under which name."""
+        """Return the island and the name of the reader for the rest of a rejected value, if there is one."""
         if json is not None:
             json.exact()
             return (None, "") if json.done else (json, "rejected_json")
@@ -355,7 +356,7 @@ class Stream(Position):
         return expected(self.state, self.reader, self.island, self.source.object_is_held)
 
     def _fail(self, text: str = "", why: str = "") -> None:
-        """What was certain turns out broken: `text`, and as much more as the machine says, is malformed."""
+        """Fail what was certain: `text`, and as much after it as the machine defines, is malformed."""
         why = why or self.state.why
         opened = self.open_brackets()
         recovery = ErrorRecovery(opened, quotes_count=opened.stack != "<")
@@ -371,24 +372,24 @@ class Stream(Position):
             self.events.say("malformed", text, why)
 
     def fail_between_calls(self, why: str) -> None:
-        """What comes where the next call of a list should stand is none."""
+        """Fail between the calls of a list: the next item is not a call."""
         self._fail("", why)
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
-        """Whether a marker stands at `pos`: 1, or 0, or WAIT where one may have begun."""
+        """Return 1 if a marker is at `pos`, 0 if not, and WAIT if one may have begun."""
         return self.stands_at(self.program.markers, text, pos, final)
 
     def closer_at(self, text: str, pos: int, final: bool) -> int:
-        """The same for a marker that closes a call."""
+        """Return 1 if a marker that closes a call is at `pos`, 0 if not, and WAIT if one may have begun."""
         return self.stands_at(self.program.closing.intersection(self.program.markers), text, pos, final)
 
     def markers_in_values(self) -> set[str]:
-        """The markers that end a damaged value: those of calls and of the turn, and no function's name."""
+        """Return the markers that end a damaged value: those of calls and of the turn, but no function's name."""
         markers = {marker.strip() for marker in (*self.program.closing, *self.program.markers)}
         return {marker for marker in markers if len(marker) > 1 and marker not in self.calls.names}
 
     def stands_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
-        """The same for any of these markers."""
+        """Return 1 if any of these markers is at `pos`, 0 if not, and WAIT if one may have begun."""
         if text.startswith(tuple(markers), pos):
             there = (marker for marker in markers if text.startswith(marker, pos))
             if self.ids is None or any(self.ids.is_token(marker, text, pos) for marker in there):
@@ -398,7 +399,7 @@ class Stream(Position):
         return WAIT if is_all and any(marker.startswith(rest) and marker != rest for marker in markers) else 0
 
     def symbol_at(self, text: str, pos: int) -> tuple[Symbol, int] | None:
-        """The symbol of the state at `pos`, if it counts, and where it ends."""
+        """Return the symbol of the state at `pos`, if it counts, and where it ends."""
         match = self.state.match(text, pos) if self.state.match is not None else None
         if match is None or match.lastindex is None:
             return None
@@ -407,12 +408,12 @@ class Stream(Position):
 
 
 def reader_of(state: StateProgram) -> str:
-    """The reader of a state outside any island."""
+    """Return the reader of a state outside any island."""
     if state.meaning in _READ_ALONE:
         return state.meaning
     return "text" if state.loops else "token"
 
 
 def symbol_why(symbol: Symbol) -> str:
-    """What a dropped symbol was: a marker, if its text is a special token."""
+    """Return why a symbol is dropped: as a marker, if its text is a special token, else as syntax."""
     return MARKER if symbol.special else SYNTAX
