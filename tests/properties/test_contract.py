@@ -326,11 +326,11 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
         if output.known:
             assert sum(c.certain <= at for c in output.calls) <= finished, at
         assert statuses == ["complete"] * finished + ["truncated"] * (len(statuses) - finished), at
+        if "quoted_call" in {each.kind for each in final.anomalies}:
+            continue  # a call at the cut may be part of a thought that goes on, also after a token that is only spelled
         assert calls_of(message)[:finished] == calls_of(final)[:finished], at
         if len(statuses) > finished + 1:  # in an open thought, which may go on: they are all that it ends with
             assert run(fmt, [output.text[:at]], finish_reason="stop")[1].tool_calls[finished].status == "complete", at
-        elif len(statuses) > len(final.tool_calls):  # the thought went on
-            assert "quoted_call" in {each.kind for each in final.anomalies}, at
         elif len(statuses) > finished:
             # Where a name may be all of a call, one that is cut off is shown, without arguments.
             cut_off, whole = message.tool_calls[finished], final.tool_calls[finished]
