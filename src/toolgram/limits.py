@@ -183,7 +183,7 @@ MOST_REPETITIONS = 2000
 # Seconds of the processor for one derivation, of which most templates take a tenth.
 DERIVATION_SECONDS = 3.0
 # Seconds for one rendering: a derivation makes dozens.
-RENDERING_SECONDS = 1.0
+RENDERING_SECONDS = 2.0
 # Characters of a template: twenty times the longest that is known.
 MAX_TEMPLATE = 400_000
 # Tokens of its source, which Jinja compiles.
