@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -163,7 +164,7 @@ def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
     """The calls that no more text can change. A Python call whose bracket is the end of the output is complete (P1); if
     an expression goes on there, it is malformed (P7). The bracket of a marker is an operator as well."""
     is_python = any(state.python for state in fmt.spec.states.values())
-    return promised[:-1] if is_python and text.rstrip().rstrip("<[").rstrip().endswith(")") else promised
+    return promised[:-1] if is_python and re.search(r"\)\s*[<\[]?\s*\Z", text) else promised
 
 
 def _pieces(text: str, rng: random.Random) -> list[str]:

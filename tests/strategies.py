@@ -7,9 +7,11 @@ needs nothing here. Some have writers by hand as well, whose outputs come with t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
+import toolgram
 from tests.generators import json_call_outputs as json_calls
 from tests.generators import other_call_outputs as other_calls
 from tests.generators.broken_outputs import broken, fragments, grammar_literals
@@ -46,10 +48,22 @@ def walked(draw: st.DrawFn, name: str) -> list[str]:
 def well_formed(name: str, *, small: bool = False) -> st.SearchStrategy[Output]:
     """Outputs of a format as a model means them, with the message each one is where a writer says so.
 
-    At most one call from a writer where `small`.
+    At most one call from a writer where `small`. What a token that ends the turn means before more text is a matter of
+    what follows (P3), and no writer says it.
     """
     from_files = walked(name).map(lambda pieces: Output("".join(pieces), known=False))
-    return WRITTEN_BY_HAND[name](small) | from_files if name in WRITTEN_BY_HAND else from_files
+    if name not in WRITTEN_BY_HAND:
+        return from_files
+    program = toolgram.get_format(name).program
+    stops = [program.literals[each] for each in program.stop if each in program.literals]
+
+    def judged(output: Output) -> Output:
+        rest = output.text.rstrip()
+        for stop in stops:
+            rest = rest.removesuffix(stop)
+        return replace(output, known=output.known and not any(stop in rest for stop in stops))
+
+    return WRITTEN_BY_HAND[name](small).map(judged) | from_files
 
 
 # ------------------------------------------------------------------------------------------------------ broken outputs

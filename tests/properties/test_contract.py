@@ -7,6 +7,7 @@ Clause 5 (prompt) has a file of its own, and so have clause 7 (linear and bounde
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -34,7 +35,8 @@ from tests.streams import (
 )
 from toolgram.check.reference import gist
 from toolgram.check.symbols import parser_of_symbols
-from toolgram.events import Dropped, Event, ToolCallDelta, ToolCallStart
+from toolgram.events import Content, Dropped, Event, Reasoning, ToolCallDelta, ToolCallStart
+from toolgram.message import Message
 from toolgram.spec.data import TEXT
 
 TOOLS: list[dict[str, Any]] = [
@@ -88,13 +90,20 @@ def test_the_split_into_deltas_changes_nothing_with_tools_and_a_finish_reason(na
 @every_format
 @given(data=st.data())
 def test_markers_and_separators_are_one_event_each_however_split(name: str, data: st.DataObject) -> None:
-    """A marker that arrives in five pieces is still one Dropped event, unmerged."""
+    """A marker that arrives in five pieces is still one Dropped event, unmerged. After the turn, text is dropped as it
+    arrives."""
     fmt = toolgram.get_format(name)
     text = data.draw(well_formed(name)).text
     note(f"text: {text!r}")
-    whole = [e for e in run(fmt, [text])[0] if isinstance(e, Dropped)]
+    whole = _dropped(run(fmt, [text])[0])
     for size in CUT_SIZES[1:]:
-        assert [e for e in run(fmt, cut(text, size))[0] if isinstance(e, Dropped)] == whole
+        assert _dropped(run(fmt, cut(text, size))[0]) == whole
+
+
+def _dropped(events: list[Event]) -> list[Event]:
+    """What was dropped: each event, and what came after the turn as one."""
+    late = [each for each in events if isinstance(each, Dropped) and each.why == "after the turn"]
+    return [each for each in events if isinstance(each, Dropped) and each not in late] + merged(late)
 
 
 # ------------------------------------------------------------------------------------------- 3 the stream is the whole
@@ -314,7 +323,7 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
     output: Output = data.draw(well_formed(name))
     note(f"text: {output.text!r}")
     fmt = toolgram.get_format(name)
-    _, final = run(fmt, [output.text])
+    whole_events, final = run(fmt, [output.text])
     reason = "length" if is_tagged(name) else data.draw(st.sampled_from([None, "length"]))
     step = max(1, len(output.text) // 25)
     places = {*range(0, len(output.text), step), *(c.end - 1 for c in output.calls), *(c.end for c in output.calls)}
@@ -326,16 +335,37 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
         if output.known:
             assert sum(c.certain <= at for c in output.calls) <= finished, at
         assert statuses == ["complete"] * finished + ["truncated"] * (len(statuses) - finished), at
-        if "quoted_call" in {each.kind for each in final.anomalies}:
-            continue  # a call at the cut may be part of a thought that goes on, also after a token that is only spelled
         assert calls_of(message)[:finished] == calls_of(final)[:finished], at
         if len(statuses) > finished + 1:  # in an open thought, which may go on: they are all that it ends with
             assert run(fmt, [output.text[:at]], finish_reason="stop")[1].tool_calls[finished].status == "complete", at
-        elif len(statuses) > finished:
-            # Where a name may be all of a call, one that is cut off is shown, without arguments.
-            cut_off, whole = message.tool_calls[finished], final.tool_calls[finished]
+        elif len(statuses) > finished and not _is_quoted(final, start := _start_of_call(events, finished)):
+            # Where a name may be all of a call, one that is cut off is shown, without arguments (P5).
+            cut_off = message.tool_calls[finished]
+            if not cut_off.arguments and isinstance(_event_at(whole_events, start), Content | Reasoning):
+                continue  # what follows the name makes it text
+            whole = final.tool_calls[finished]
             assert whole.name == cut_off.name or (whole.name.startswith(cut_off.name) and cut_off.arguments == "{}"), at
             assert whole.arguments.startswith(cut_off.arguments) or cut_off.arguments == "{}", at
+
+
+def _start_of_call(events: list[Event], index: int) -> int:
+    """The place in the output at which the name of a call is."""
+    starts = accumulate((len(each.source) for each in events), initial=0)
+    return next(
+        at for at, each in zip(starts, events, strict=False) if isinstance(each, ToolCallStart) and each.index == index
+    )
+
+
+def _event_at(events: list[Event], place: int) -> Event:
+    """The event that has the character at a place of the output."""
+    ends = accumulate(len(each.source) for each in events)
+    return next(each for end, each in zip(ends, events, strict=True) if place < end)
+
+
+def _is_quoted(final: Message, at: int) -> bool:
+    """Whether the whole output only quotes what is there: the thought went on."""
+    quoted = (each for each in final.anomalies if each.kind == "quoted_call")
+    return any(each.start <= at < each.start + len(each.text) for each in quoted)
 
 
 # ------------------------------------------------------------------------------------------------- special tokens by id

@@ -112,11 +112,8 @@ def finish(stream: Stream, text: str, pos: int) -> None:
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)
     withheld = stream.events.mention.withheld
-    if withheld is not None and not stream.ended:
-        # A token that only spells the end of the turn does not count if the server says the output was cut off there.
-        ends = withheld.token and (withheld.is_certain or not stream.closing)
-        if not ends:
-            withheld.cut_off()
+    if withheld is not None and not (stream.ended or withheld.is_certain):
+        withheld.cut_off()  # also after a token that only spells the end of the turn: text after it would undo the call
     stream.events.send_withheld()
 
 
