@@ -48,7 +48,7 @@ NAMES_APART = (
 )
 NAMED = {
     "arguments before the name": (
-        with_calls("<c>" + ARGUMENTS + "<n>" + NAME + "</c>"), "the arguments stand before the name",
+        with_calls("<c>" + ARGUMENTS + "<n>" + NAME + "</c>"), "the arguments come before the name",
     ),
     "a call that a line end closes": (with_calls(ON_A_LINE), "nothing closes a call"),
     "lines below a call": (with_calls(BELOW), "nothing closes a call"),
@@ -76,7 +76,7 @@ NAMED = {
             "<c>" + NAME + ARGUMENTS + "</c>",
             content="{% for line in (m.content or '').split('\n') %}> {{ line }}\n{% endfor %}",
         ),
-        "something before or behind each line",
+        "something before or after each line",
     ),
 }  # fmt: skip
 

@@ -113,7 +113,7 @@ def serve(
 
     toolgram serve --config models.yaml                                  several, by the names of their models
 
-    TOOLGRAM_API_KEY is the key that clients must have, TOOLGRAM_UPSTREAM_KEY the one for the servers behind.
+    Clients must send the key in TOOLGRAM_API_KEY. The gateway sends TOOLGRAM_UPSTREAM_KEY to the servers.
     """
     chosen = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain, "special_text": special_text}
     chosen["log_format"] = log_format

@@ -50,7 +50,7 @@ class _TagSkeleton:
             raise NotExpressible("a call shows no name")
         name, arguments = items.index(Slot.NAME), items.index(Slot.ARGUMENTS)
         if arguments < name:
-            raise NotExpressible("the arguments stand before the name")
+            raise NotExpressible("the arguments come before the name")
         self.before, self.between, self.after = items[:name], items[name + 1 : arguments], items[arguments + 1 :]
         self.section, self.section_end = pieces(calls.section_start), pieces(calls.section_end)
         self.separator = calls.separator.strip()

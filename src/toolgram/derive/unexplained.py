@@ -129,7 +129,7 @@ def _encoding(text: str, output: str) -> str:
         return ""
     found = (name for name, encode in _ENCODED.items() if encode(text) in output)
     apart = "\n" in text and all(line in output for line in text.splitlines())
-    return next(found, "with something before or behind each line" if apart else "")
+    return next(found, "with something before or after each line" if apart else "")
 
 
 def find_refused(result: DiffAnalysisResult) -> Iterator[str]:
