@@ -74,12 +74,12 @@ def test_the_command(options: list[str], status: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("models: [", "is no YAML"),
+        ("models: [", "is not YAML"),
         ("- models", "needs `models`"),
         ("models: {}", "needs `models`"),
         ("models: {a: }", "upstream is missing"),
         ("models: {a: {upstream: http://127.0.0.1:9, ggfu: x}}", "'ggfu' is none of them"),
-        ("models: {a: {upstream: 9}}", "'upstream' is none of them, or no text"),
+        ("models: {a: {upstream: 9}}", "'upstream' is not one of them, or its value is not text"),
         ("models: {a: {upstream: nonsense}}", "is an address"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.gateway.servers import Script, application_for, gateway_to, get, open_stream, post, running
-from toolgram.cli.serving import Behind, configured
+from toolgram.cli.serving import Upstream, configured
 from toolgram.errors import ToolgramError
 from toolgram.gateway.engine import NoServer
 from toolgram.gateway.loading import TemplateFiles
@@ -72,8 +72,8 @@ def test_a_file_of_servers_is_read(tmp_path: Path) -> None:
     given = {"one": {"upstream": "http://127.0.0.1:1", "format": "hermes"}, "two": {"upstream": "http://127.0.0.1:2"}}
     path.write_text(yaml.safe_dump({"models": given}))
     assert configured(str(path)) == [
-        Behind("http://127.0.0.1:1", format="hermes", name="one"),
-        Behind("http://127.0.0.1:2", name="two"),
+        Upstream("http://127.0.0.1:1", format="hermes", name="one"),
+        Upstream("http://127.0.0.1:2", name="two"),
     ]
 
 

@@ -130,7 +130,7 @@ def serve(
         from toolgram.gateway.serving import Settings
         from toolgram.gateway.serving import serve as run
     try:
-        given = Behind(
+        given = Upstream(
             upstream or "", kind, model_files, gguf, template, format_name, grammar, machine, name, upstream_model
         )
         settings = [
@@ -167,7 +167,7 @@ def serve(
 
 
 @dataclass(frozen=True)
-class Behind:
+class Upstream:
     """An upstream server, from the options or from an entry of the file."""
 
     upstream: str
@@ -197,24 +197,24 @@ class Behind:
         return None if self.template is None else TemplateFiles(_text_of(self.template, "--template "))
 
 
-def configured(path: str) -> list[Behind]:
+def configured(path: str) -> list[Upstream]:
     """Return the servers in a YAML file. Raises ToolgramError."""
     try:
         said = yaml.safe_load(_text_of(path, "--config "))
     except (yaml.YAMLError, RecursionError) as error:
-        raise ToolgramError(f"--config {path} is no YAML: {error}") from None
+        raise ToolgramError(f"--config {path} is not YAML: {error}") from None
     models = said.get("models") if isinstance(said, dict) else None
     if not isinstance(models, dict) or not models:
         raise ToolgramError(f"--config {path} needs `models`, with a mapping for the name of each model")
-    known = [each.name for each in fields(Behind) if each.name != "name"]
+    known = [each.name for each in fields(Upstream) if each.name != "name"]
     found = []
     for name, entry in models.items():
         values = entry if isinstance(entry, dict) else {}
         wrong = [key for key, value in values.items() if key not in known or not isinstance(value, str)]
         if wrong or "upstream" not in values:
-            what = f"{wrong[0]!r} is none of them, or no text" if wrong else "upstream is missing"
+            what = f"{wrong[0]!r} is not one of them, or its value is not text" if wrong else "upstream is missing"
             raise ToolgramError(f"--config {path}: the model {name} has {', '.join(known)}: {what}")
-        found.append(Behind(**values, name=str(name)))
+        found.append(Upstream(**values, name=str(name)))
     return found
 
 
