@@ -78,7 +78,7 @@ def test_the_command(options: list[str], status: int, said: str) -> None:
         ("- models", "needs `models`"),
         ("models: {}", "needs `models`"),
         ("models: {a: }", "upstream is missing"),
-        ("models: {a: {upstream: http://127.0.0.1:9, ggfu: x}}", "'ggfu' is none of them"),
+        ("models: {a: {upstream: http://127.0.0.1:9, ggfu: x}}", "'ggfu' is not one of them"),
         ("models: {a: {upstream: 9}}", "'upstream' is not one of them, or its value is not text"),
         ("models: {a: {upstream: nonsense}}", "is an address"),
     ],
