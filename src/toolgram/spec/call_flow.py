@@ -80,8 +80,7 @@ def call_faults(spec: Spec) -> Iterator[FormatError]:
             except _Fault as fault:
                 if (fault.problem, transition.trigger) not in told:
                     told.add((fault.problem, transition.trigger))
-                    path = spec.file_of(transition)
-                    yield FormatError(path, f"`{transition.trigger}` in {name}: {fault}", fault.remedy, transition.line)
+                    yield spec.fault(transition, f"`{transition.trigger}` in {name}: {fault}", fault.remedy)
                 continue
             for dest, after in reached:
                 if after not in found.setdefault(dest, set()):
@@ -332,12 +331,12 @@ _NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
     "called_name": (
         lambda source, position: position.named,
         "`called_name` where no name was read",
-        "write it behind `name`",
+        "write it after `name`",
     ),
     "declared_name": (
         lambda source, position: position.named,
         "`declared_name` where no name was read",
-        "write it behind `name`",
+        "write it after `name`",
     ),
 }
 _ARGUMENTS = {
@@ -351,11 +350,11 @@ _MISPLACED = {
     "open_arguments": ("`open_arguments` where the call has arguments", "remove `open_arguments`"),
     "argument_key": (
         "`argument_key` outside of `open_arguments` and `close_arguments`, or before the value of another key",
-        "write `after: [start_call, open_arguments, argument_key]`, and a state tagged `value` behind each key",
+        "write `after: [start_call, open_arguments, argument_key]`, and a state tagged `value` after each key",
     ),
     "close_arguments": (
         "`close_arguments` where no arguments are open, or a key has no value",
-        "write `open_arguments` where the arguments begin, and a state tagged `value` behind each key",
+        "write `open_arguments` where the arguments begin, and a state tagged `value` after each key",
     ),
 }
 _UNFINISHED = {
