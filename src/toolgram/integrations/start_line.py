@@ -1,4 +1,4 @@
-"""The line in a server's log that says which format toolgram reads, how it was found, and which command tells more."""
+"""The line in a server's log about the format: how it was found, and which command explains more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _said: set[int] = set()
 
 
 def say_start(served: Served) -> None:
-    """Log one line about a format, and what is wrong with the choice of it; once in a process that serves."""
+    """Log one line about a format, and warnings about its choice, once per process."""
     if id(served) in _said:
         return
     _said.add(id(served))
@@ -27,8 +27,7 @@ def say_start(served: Served) -> None:
 
 
 def _not_fitting(served: Served) -> str:
-    """Return what is wrong with a format that was named, if none of its markers is a token of the model; "" for
-    nothing."""
+    """Return a warning if a format was named and none of its markers is a token of the model, else ""."""
     fmt = served.fmt
     markers = set(fmt.program.special.values()) if fmt is not None and served.name != AUTO else set()
     tokenizer = served.tokenizer_ref()
@@ -45,7 +44,7 @@ def _not_fitting(served: Served) -> str:
 
 
 def start_line(served: Served) -> str:
-    """Which format, how it was found, its markers, how it reasons, whether all is well, and where to ask."""
+    """Return the line: the format, how it was found, its markers, its reasoning, its report, and what to ask."""
     fmt = served.fmt
     assert fmt is not None
     report = fmt.report

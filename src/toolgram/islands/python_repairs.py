@@ -358,8 +358,7 @@ class RepairingPythonScanner(PythonScanner):
         return certain
 
     def _probe(self, char: str) -> bool:
-        """Let the candidates read a character. Return False if one fails that already had a further argument or call.
-        """
+        """Let the candidates read a character. Return False if one fails that had already begun an argument or call."""
         alive = []
         for each in self._candidates:
             if each.read(char):
