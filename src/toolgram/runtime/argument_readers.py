@@ -95,8 +95,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read what follows the brace that closes arguments. Text in which a string continues shows that it closed
-    nothing."""
+    """Read what follows the brace that closes arguments. If a string continues there, the brace closed nothing."""
     if text[pos] in (GOES_ON[:1] if isinstance(stream.island, Envelope) else GOES_ON):
         stream.unexpected_input()
     else:
@@ -173,8 +172,8 @@ def _closes_call(stream: Stream, text: str, pos: int) -> bool:
 
 
 def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """Look for the closing marker of the call at `pos`, after a value of repaired arguments. Return 1 and choose the
-    reader that closes the arguments if it is there, 0 if it is not, and WAIT if it may have begun."""
+    """Return 1 and choose the reader that closes the arguments, if the call's closing marker is at `pos`, after a value
+    of repaired arguments. Return 0 if it is not there, WAIT if it may have begun."""
     state = stream.state
     if state.match is None or not state.literals:
         return 0
@@ -189,7 +188,7 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
 
 
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
-    """Have the scanner read the repairer's output from here on."""
+    """Let the scanner read the repairer's output from here on."""
     if isinstance(stream.island, Envelope):
         stream.island.inner = stream.reader
     scanner.repair()
