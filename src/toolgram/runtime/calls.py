@@ -118,8 +118,7 @@ class Calls:
         self._events.put(self.name)
 
     def find_declared(self) -> bool:
-        """Return whether the name is declared, or nothing is. A dot and a number that make the difference are cut off.
-        """
+        """Return whether the name is declared, or nothing is. A surplus dot and number at its end are removed."""
         start, declared = cast(ToolCallStart, self.name), self.names
         name = start.name
         stem, _, number = name.rpartition(".")
