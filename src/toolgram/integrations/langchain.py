@@ -67,7 +67,7 @@ def _text_of(piece: Any) -> str:
         parts = [each if isinstance(each, str) else each.get("text", "") for each in content]
         if all(isinstance(each, str) for each in parts):
             return "".join(parts)
-    raise ToolgramError(f"a piece of the output is no text but {type(content).__name__}")
+    raise ToolgramError(f"a piece of the output is {type(content).__name__}, not text")
 
 
 def _reason_of(piece: Any) -> str | None:

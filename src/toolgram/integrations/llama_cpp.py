@@ -136,7 +136,7 @@ class _Output:
         self._tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
         self._room = llama.n_ctx() - len(self._tokens)
         if self._room < 1:
-            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, and the model takes {llama.n_ctx()}")
+            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, but the context has {llama.n_ctx()}")
         self._most = min(ask.limit or self._room, self._room)
         self._stops = StopTexts([*joined([*model.stop, *ask.stop])])
         self._ends = model.stop  # the model's own stop strings

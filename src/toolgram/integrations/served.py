@@ -460,7 +460,7 @@ def format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
             return get_format("mistral_v11" if version >= MISTRAL_V11 else "mistral_v3"), ""
         return _derived(tokenizer)
     except Exception as error:
-        return None, f"{_named(tokenizer)} gives no format, text passes through: {error}"
+        return None, f"no format for {_named(tokenizer)}, text passes through: {error}"
 
 
 def _derived(tokenizer: Any) -> tuple[Format | None, str]:
@@ -476,8 +476,8 @@ def _derived(tokenizer: Any) -> tuple[Format | None, str]:
     fmt = derive_format(template, bos_token=bos, eos_token=eos)
     lost = [line for line in fmt.report.warnings if "calls" in line and "read as text" in line] if fmt.report else []
     if lost or not fmt.spec.transitions or not _can_call(fmt):
-        why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "it shows no tool calls"
-        return fmt, f"the chat template of {_named(tokenizer)} gives no tool calls, they pass as text: {why}"
+        why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "no call was found in it"
+        return fmt, f"the chat template of {_named(tokenizer)} shows no tool calls, so they pass as text: {why}"
     return fmt, ""
 
 

@@ -6,7 +6,7 @@ from toolgram.integrations.observing import logger, register_counter, warn_once
 from toolgram.integrations.served import AUTO, Served, chat_template_of, format_of
 
 _SHOWN = 6  # markers in the line
-UNTOLD_END = "which no marker of its own ends: a grammar holds calls from the first token on, or not at all"
+UNMARKED_END = "no marker only ends it: a grammar constrains calls from the first token on, or not at all"
 _said: set[int] = set()
 
 
@@ -23,7 +23,7 @@ def say_start(served: Served) -> None:
             logger.info("toolgram: %s", start_line(served))
             register_counter()
     except Exception as error:  # a line in a log must not stop a server
-        logger.debug("toolgram: nothing to say of %s: %r", served.name, error)
+        logger.debug("toolgram: no start line for %s: %r", served.name, error)
 
 
 def _not_fitting(served: Served) -> str:
@@ -50,7 +50,7 @@ def start_line(served: Served) -> str:
     report = fmt.report
     analysis = report.analysis if report else None
     if report is None:
-        found = "named by the flag" if served.name != "auto" else "told by the tokenizer's version"
+        found = "named by the flag" if served.name != "auto" else "chosen by the tokenizer's version"
     else:
         shipped = f" as {report.shipped}" if report.shipped else ""
         found = f"derived from the chat template{shipped}"
@@ -60,7 +60,7 @@ def start_line(served: Served) -> str:
     mode = str(getattr(analysis.reasoning_mode, "value", analysis.reasoning_mode)) if analysis else ""
     reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
     if served.reasons and not served.tells_its_end:
-        reasoning += f", {UNTOLD_END}"
+        reasoning += f", {UNMARKED_END}"
     if report is None:
         verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
     else:

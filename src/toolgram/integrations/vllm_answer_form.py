@@ -50,7 +50,7 @@ def answer_tag(served: Served, partner: Any, session: Session, request: Any, too
         made = replace(asked, structural_tag=text, **dict.fromkeys(_CONSTRAINTS))
         check_constraint(replace(made))
     except Exception as error:
-        warn_once(f"an answer is held to the form that is asked of it as vLLM does it: {served.fmt}: {error}")
+        warn_once(f"vLLM enforces the requested form of an answer, not toolgram: {served.fmt}: {error}")
         return None
     if begins["reasoning"] is None:
         hold_from_the_first_token(request)

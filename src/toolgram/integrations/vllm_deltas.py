@@ -50,7 +50,7 @@ def warn_of_unknown_setting() -> None:
     """Log a warning if the environment has an unknown setting."""
     said = os.environ.get(MALFORMED_VARIABLE)
     if said not in (None, "", TEXT, CALL):
-        logger.warning("toolgram: %s is %r, which is neither text nor call; text is taken", MALFORMED_VARIABLE, said)
+        logger.warning("toolgram: %s is %r, which is neither text nor call; using text", MALFORMED_VARIABLE, said)
 
 
 # --- one message ----------------------------------------------------------------------------------------------------

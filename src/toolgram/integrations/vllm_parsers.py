@@ -190,7 +190,7 @@ def introduce(reasoning: Any, tools: Any) -> None:
     elif isinstance(tools, ToolgramToolParser) and reasoning is not None:
         tools.follow_another()
         warn_once(
-            f"the parsers {reasoning.__class__.__name__} and {tools.__class__.__name__} do not read one stream: name "
+            f"the parsers {reasoning.__class__.__name__} and {tools.__class__.__name__} do not share a stream: name "
             "the same for both, --tool-call-parser toolgram --reasoning-parser toolgram"
         )
 

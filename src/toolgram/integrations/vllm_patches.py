@@ -72,7 +72,7 @@ def drive(owner: type[Any], driver: type[Any], base_name: str = "DelegatingParse
         return False
     unlike = [name for name, given in DRIVEN.items() if not takes(getattr(base, name, None), *given)]
     if unlike:
-        warn_once(f"this vLLM differs ({base_name}.{', '.join(unlike)}): each of the two parsers works alone")
+        warn_once(f"this vLLM differs ({base_name}.{', '.join(unlike)}): the two parsers work independently")
         return False
     owner.__bases__ = tuple(driver if each is base else each for each in owner.__bases__)
     return True
@@ -144,14 +144,14 @@ def _mark_messages() -> bool:
 PATCHES = (
     Patch(
         "responses: the order of the last delta",
-        "vLLM writes content before calls, so content behind the arguments of an open call would begin that call anew "
+        "vLLM writes content before calls, so content after the arguments of an open call would begin that call again "
         "without a name, and the connection breaks",
         "0.31 to 0.33",
-        "text behind a call that ends with the stream is left out of a Responses stream",
+        "text after a call that ends with the stream is left out of a Responses stream",
         _order_the_last_delta,
     ),
     Patch(
-        "messages: arguments that are no JSON",
+        "messages: arguments that are not JSON",
         "vLLM decodes the arguments of every call, so an answer with a cut-off call is lost (HTTP 400)",
         "0.31 to 0.33",
         "an answer over /v1/messages, in one message, with a call that was cut off is HTTP 400",

@@ -210,7 +210,7 @@ def checked(data: Any, *kinds: Any) -> list[Any]:
         raise ValueError(f"expected a list of {len(kinds)}")
     for value, kind in zip(data, kinds, strict=True):
         if not _is_of(value, kind):
-            raise ValueError(f"a {type(value).__name__} or its value does not belong there")
+            raise ValueError(f"a {type(value).__name__} or its value does not belong here")
     return data
 
 

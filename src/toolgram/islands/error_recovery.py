@@ -118,7 +118,7 @@ class ErrorRecovery:
         """Load what `dump` returned. Raise ValueError for anything else."""
         stack, quote, in_list, python, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 4)
         if not set(stack) <= {"<", *_OPENING.values()}:
-            raise ValueError("no brackets")
+            raise ValueError("not brackets")
         recovery = cls(OpenBrackets(stack, quote, in_list, python), quotes_count)
         recovery._escaped = escaped
         return recovery

@@ -72,5 +72,5 @@ class JsonValue:
         scanner, repaired = checked(data, list, bool)
         value._scanner, value.repairs = JsonScanner.load(scanner), [REPAIRED] if repaired else []
         if value._scanner.stack[:1] != ["["]:
-            raise ValueError("no value in a list")
+            raise ValueError("not a value in a list")
         return value

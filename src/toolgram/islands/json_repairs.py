@@ -401,7 +401,7 @@ class JsonRepairer:
         mode, held, comma, quote, doubled, damage, work = checked(data, *kinds)
         repairer = cls(quote)
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
-            raise ValueError("no repair of JSON")
+            raise ValueError("not the state of a repair of JSON")
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma = mode, held, comma
         repairer._damage, repairer.work = damage, work
@@ -411,7 +411,7 @@ class JsonRepairer:
         fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
         fits &= mode != CLOSING or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
         if not fits:
-            raise ValueError("no repair of JSON")
+            raise ValueError("not the state of a repair of JSON")
         return repairer
 
 

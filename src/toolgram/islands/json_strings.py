@@ -244,9 +244,9 @@ class JsonStringScanner:
         scanner.inner = JsonScanner.load(inner)
         scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
         if not any(fence.startswith(scanner._around) for fence in _FENCES):
-            raise ValueError("no code fence")
+            raise ValueError("not a code fence")
         if scanner.held and not _UNFINISHED(scanner.held):
-            raise ValueError("no unfinished escape")
+            raise ValueError("not an unfinished escape")
         return scanner
 
 

@@ -470,7 +470,7 @@ class JsonScanner:
                 raise ValueError("a repair is under way, and another may begin")
             scanner.repairer = _repairer_class().load(repairing)
         if stack.strip("[{") or len(stack) > MAX_DEPTH or (stack[-1:] != innermost(scanner.state)):
-            raise ValueError(f"no stack of state {scanner.state}: {stack!r:.40}")
+            raise ValueError(f"not a stack of state {scanner.state}: {stack!r:.40}")
         scanner.stack = list(stack)
         return scanner
 

@@ -335,7 +335,7 @@ class ElementsScanner:
         checked(repeated, *[str] * len(repeated))
         checked(repairs, *[REPAIRS] * len(repairs))
         if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_ELEMENT_DEPTH:
-            raise ValueError("no nested elements")
+            raise ValueError("not nested elements")
         value = cls((opening, closing, *names))
         value.odd, value.repeated, value.repairs, value.stray = odd, repeated, repairs, stray
         value._frames = [_loaded(frame) for frame in frames]
@@ -343,7 +343,7 @@ class ElementsScanner:
             kind = None if outer is None else outer.kind
             fits = kind in (None, ARRAY, OBJECT) if frame.kept is None else kind in (OBJECT, EITHER)
             if not fits or (frame.kind in (BEGUN, LEAF) and frame is not value._frames[-1]):
-                raise ValueError(f"no {frame.kind} can be inside of {kind}")
+                raise ValueError(f"no {frame.kind} can be inside {kind}")
         return value
 
 

@@ -364,5 +364,5 @@ class NotatedScanner:
             or (listed and stack[-1:] != "[")
             or (state in (COLON, AFTER) and not stack)
         ):
-            raise ValueError(f"no state of a value: {state} {stack!r:.40}")
+            raise ValueError(f"not a state of a value: {state} {stack!r:.40}")
         return scanner

@@ -248,7 +248,7 @@ class PythonScanner:
         elif state == "colon":
             fits &= stack[-1:] in ("{", "d")
         if not fits:
-            raise ValueError(f"no state of a scanner: {state} {stack!r:.20} {held!r:.20}")
+            raise ValueError(f"not a state of a scanner: {state} {stack!r:.20} {held!r:.20}")
 
     def passes(self, text: str) -> bool:
         """Return whether `text` is wholly inside a string and the same in JSON."""

@@ -277,7 +277,7 @@ class RepairingPythonScanner(PythonScanner):
         if found == FITS:
             self._close_string()
             return at
-        self.why = "what follows the string is no literal"
+        self.why = "the text after the string is not a literal"
         if found == SEVERAL or self._flags & (_ESCAPED | _REPAIRED) or self._first is not None or self._then == "colon":
             self.broken = True
             return begun
@@ -429,7 +429,7 @@ class RepairingPythonScanner(PythonScanner):
         fits = self._state != "damaged" or (len(self._quote) == 1 and first is None and bool(flags & _REPAIRED))
         fits &= first is None or self._stack[-1:] == "{"
         if not fits:
-            raise ValueError("no state of a repair")
+            raise ValueError("not a state of a repair")
         return self
 
 

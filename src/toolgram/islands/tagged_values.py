@@ -472,4 +472,4 @@ class TaggedValue:
         elif scanner is not None:
             self._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
             if not self._scanner.alone:
-                raise ValueError("no scanner of a value")
+                raise ValueError("not a scanner of a value")

@@ -137,7 +137,7 @@ class XmlValue(TaggedValue):
         value._set(inside)
         value._section, value._undecoded = section, undecoded
         if len(undecoded) >= len(_OPENING):
-            raise ValueError("nothing waits that long")
+            raise ValueError("undecoded text cannot be so long")
         return value
 
 

@@ -131,7 +131,7 @@ class Calls:
 
     def undeclared(self) -> str:
         """Return why a name that `find_declared` rejects begins no call."""
-        return f"`{self.name.name if self.name else ''}` is no declared function"
+        return f"`{self.name.name if self.name else ''}` is not a declared function"
 
     def forget_held(self) -> bool:
         """Discard the candidate call. Return whether it had a name."""

@@ -66,7 +66,7 @@ _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # a string may begin here in an envelo
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _object_goes_on = re.compile(rf"{BLANKS}(?:\}}|,{BLANKS}\")").match
 _object_may_go_on = re.compile(rf"{BLANKS}(?:,{BLANKS})?\Z").match
-_MEMBER_WHY = "a member where the next call should stand: its object is closed"
+_MEMBER_WHY = "a member in place of the next call: the object is already closed"
 _KINDS = {
     '"': "string",
     "{": "start_map",

@@ -131,7 +131,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     closed, replayed, offset, withheld = _fields(data, names, bool, list, _COUNT, str)
     events = [_loaded_event(event) for event in replayed]
     if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
-        raise ValueError("what is replayed is no beginning of a call")
+        raise ValueError("replayed events must begin a call")
     _check_state(stream, closed)
     _check_reader(stream)
     declare = getattr(stream.island, "declare", None)
@@ -156,7 +156,7 @@ def _load_ids(stream: Stream, data: Any) -> None:
 
 def _loaded_event(data: Any) -> BufferedEvent:
     if type(data) is not dict:
-        raise ValueError("no event")
+        raise ValueError("not an event")
     event = event_from_dict(data)
     for name in event.__match_args__:
         kind = _COUNT if name == "index" else _STATUSES if name == "status" else int if name == "ahead" else str
@@ -229,7 +229,7 @@ def _loaded_argument(data: list[Any] | None, wrapper: str | None) -> Argument | 
 
 def _start(event: BufferedEvent | None) -> ToolCallStart:
     if not isinstance(event, ToolCallStart):
-        raise ValueError("no start of a call")
+        raise ValueError("not the start of a call")
     return event
 
 

@@ -42,7 +42,7 @@ PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not b
 READ_AGAIN: Final = "read again"  # in a trace: calls turn out to be only mentioned
 REJECTED: Final = "rejected"  # in a trace: a held region turns out to be text
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # meanings that have a reader of their own
-LATE_CALL: Final = "a call behind the end of what calls stand in"  # why a late call is malformed
+LATE_CALL: Final = "a call after the end of its list"  # why a late call is malformed
 
 
 class TraceStep(NamedTuple):
