@@ -51,7 +51,7 @@ def _counter() -> Any:
     try:
         prometheus = import_module("prometheus_client")
     except ImportError:
-        atexit.register(_say_counts)
+        atexit.register(_log_counts)
         return None
     try:
         made: Any = prometheus.Counter("toolgram_answers", "Answers that toolgram has read, by outcome", ["outcome"])
@@ -72,7 +72,7 @@ def watch_cache(info: Callable[[], Any]) -> None:
         gauge.labels(result=result).set_function(partial(lambda each: getattr(info(), each), name))
 
 
-def _say_counts() -> None:
+def _log_counts() -> None:
     if counts:
         logger.info("toolgram: answers read: %s", ", ".join(f"{counts[each]} {each}" for each in OUTCOMES))
 

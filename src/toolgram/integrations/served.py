@@ -60,7 +60,7 @@ class Served:
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
         self._model: Any = None  # the server's configuration of the model
         self._prompts = _generation_prompts(self.fmt)
-        self._behind: dict[str, str] = {}  # prefix -> reasoning after it; a template writes only a few prefixes
+        self._after: dict[str, str] = {}  # prefix -> reasoning after it; a template writes only a few prefixes
         self._read_program()
 
     def _read_program(self) -> None:
@@ -132,7 +132,7 @@ class Served:
         return bool(self.reasoning_states)
 
     @property
-    def tells_its_end(self) -> bool:
+    def has_end_marker(self) -> bool:
         """True if a marker ends reasoning and does nothing else, so that one token shows the end."""
         return bool(self.end_texts)
 
@@ -180,23 +180,23 @@ class Served:
     def reasoning_after(self, prompt: Sequence[int]) -> str:
         """Return "open" if the prompt leaves the model inside reasoning, "closed" if it has closed it or has opened an
         answer without thoughts, else ""."""
-        return self.reasoning_behind(self.prefix(prompt))
+        return self.reasoning_after_text(self.prefix(prompt))
 
-    def reasoning_behind(self, prefix: str) -> str:
+    def reasoning_after_text(self, prefix: str) -> str:
         """Return the same for what the prompt has already written for the model."""
         if self.fmt is None or not self.reasons:
             return "closed"
         if not prefix:
             return ""
-        known = self._behind.get(prefix)
+        known = self._after.get(prefix)
         if known is not None:
             return known
-        state = self._state_behind(prefix)
+        state = self._state_after(prefix)
         in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
         closed = in_answer or self.has_thought(prefix)
         found = "open" if is_reasoning(state) else "closed" if closed else ""
-        if len(self._behind) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
-            self._behind[prefix] = found
+        if len(self._after) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
+            self._after[prefix] = found
         return found
 
     @cached_property
@@ -208,17 +208,17 @@ class Served:
         """Return whether a prefix contains the end of a thought."""
         return any(text in prefix for text in self.end_texts | self.both_ways)
 
-    def behind_thought(self, prefix: str) -> str:
+    def after_thought(self, prefix: str) -> str:
         """Return a prefix with a thought added and ended; "" if different kinds of thoughts end differently."""
-        starts = [""] if self.reasoning_behind(prefix) == "open" else sorted(self.start_texts)
+        starts = [""] if self.reasoning_after_text(prefix) == "open" else sorted(self.start_texts)
         ended: dict[str, str] = {}  # by state
         for begun in (prefix + start for start in starts):
             for text in (begun + ending for ending in sorted(self.end_texts)):
-                if self.reasoning_behind(begun) == "open" and self.reasoning_behind(text) == "closed":
-                    ended.setdefault(self._state_behind(text).name, text)
+                if self.reasoning_after_text(begun) == "open" and self.reasoning_after_text(text) == "closed":
+                    ended.setdefault(self._state_after(text).name, text)
         return next(iter(ended.values())) if len(ended) == 1 else ""
 
-    def _state_behind(self, prefix: str) -> StateProgram:
+    def _state_after(self, prefix: str) -> StateProgram:
         """Return the state in which an output begins."""
         assert self.fmt is not None
         return self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]

@@ -30,7 +30,7 @@ from sglang.srt.parser import reasoning_parser
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder, PlainThought
 from toolgram.integrations.served import AUTO, Served, Session, served
-from toolgram.integrations.start_line import say_start
+from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_tags import structural_tag
 
 _ON, _OFF, _UNSET = "on", "off", "unset"
@@ -47,7 +47,7 @@ _NO_TOKENIZER = _NoTokenizer()
 
 def _served(tokenizer: Any, format_name: str) -> Served:
     found = served(_NO_TOKENIZER if tokenizer is None else tokenizer, format_name)
-    say_start(found)
+    log_start(found)
     return found
 
 
@@ -69,7 +69,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
     def _new_session(self) -> Session:
         session = Session(self.served, self._declared)
         prompt = self.served.default_prefix()
-        session.prefix = prompt if self.served.reasoning_behind(prompt) == "" else ""
+        session.prefix = prompt if self.served.reasoning_after_text(prompt) == "" else ""
         return session
 
     def _declared(self) -> list[Any]:
@@ -109,7 +109,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         that follows a call waits for the next piece."""
         self._tools = tools
         events = [*self._waiting, *self._plain(self._session.feed(new_text, None))]
-        place = _behind_calls(events)
+        place = _end_of_calls(events)
         self._waiting = events[place:]
         return _result(events[:place])
 
@@ -160,7 +160,7 @@ def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _behind_calls(events: Sequence[Event]) -> int:
+def _end_of_calls(events: Sequence[Event]) -> int:
     """Return the place of the first text after a call or its arguments."""
     called = False
     for place, event in enumerate(events):
@@ -216,7 +216,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
             self._prompt += previous_content
         self._session = self._new_session()
         self._in_reasoning = True  # until something else comes
-        self._behind_thought = False
+        self._after_thought = False
         self._kept: list[str] = []  # reasoning that is sent when all of it has come
 
     def _new_session(self) -> Session:
@@ -231,14 +231,14 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
         for event in events:
             if isinstance(event, Reasoning):
                 thoughts.append(event.text)
-                self._behind_thought = True
+                self._after_thought = True
                 continue
             if isinstance(event, Dropped) and self.served.marks:
                 mark = event.source in self.served.marks
-                if mark or (self._behind_thought and event.source.isspace()):
-                    self._behind_thought = self._behind_thought or mark
+                if mark or (self._after_thought and event.source.isspace()):
+                    self._after_thought = self._after_thought or mark
                     continue
-            self._behind_thought = False
+            self._after_thought = False
             if self._hands_on_markup:
                 handed = event.source
             else:
@@ -284,7 +284,7 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
         return str(prompt.opened) if prompt is not None else default
     if not force_reasoning:
         return ""
-    if found.reasoning_behind(default) == "open":
+    if found.reasoning_after_text(default) == "open":
         return default
     return min(found.start_texts, default="") or _beginning_of_a_thought(found)
 

@@ -10,7 +10,7 @@ UNMARKED_END = "no marker only ends it: a grammar constrains calls from the firs
 _said: set[int] = set()
 
 
-def say_start(served: Served) -> None:
+def log_start(served: Served) -> None:
     """Log one line about a format, and warnings about its choice, once per process."""
     if id(served) in _said:
         return
@@ -59,7 +59,7 @@ def start_line(served: Served) -> str:
     tokens = sum(marker in served.tokens for marker in markers)
     mode = str(getattr(analysis.reasoning_mode, "value", analysis.reasoning_mode)) if analysis else ""
     reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
-    if served.reasons and not served.tells_its_end:
+    if served.reasons and not served.has_end_marker:
         reasoning += f", {UNMARKED_END}"
     if report is None:
         verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"

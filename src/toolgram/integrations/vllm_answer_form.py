@@ -35,7 +35,7 @@ def answer_tag(served: Served, partner: Any, session: Session, request: Any, too
     form = _format_of(asked)
     if served.fmt is None or form is None or os.environ.get(FORM_VARIABLE) == AS_VLLM:
         return None
-    if partner is None and served.reasoning_behind(session.prefix or "") == "open":
+    if partner is None and served.reasoning_after_text(session.prefix or "") == "open":
         return None  # no parser reads the thought that the prompt has begun, so there must not be one
     try:
         check_constraint(replace(asked))

@@ -37,7 +37,7 @@ from toolgram.integrations.served import (
     chat_template_of,
     served,
 )
-from toolgram.integrations.start_line import say_start
+from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import (
@@ -88,12 +88,12 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
         if self.tool_parser is None and isinstance(self.reasoning_parser, ToolgramReasoningParser):
-            self.reasoning_parser.tells_what_follows = not _ASKS_WHAT_FOLLOWS
+            self.reasoning_parser.sends_text_after = not _ASKS_WHAT_FOLLOWS
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
             parser.served.see_model(kwargs.get("model_config"))
-            say_start(parser.served)
+            log_start(parser.served)
             warn_of_the_template(parser.served)
         self.parse_delta = self._first_delta  # of this object, until it has come
 
@@ -220,7 +220,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     format_name = AUTO
     engine_based_streaming = True
-    tells_what_follows = False  # without a tool parser, 0.31 does not ask for the text after reasoning
+    sends_text_after = False  # without a tool parser, 0.31 does not ask for the text after reasoning
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
@@ -257,7 +257,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     def _after(self, prompt: Sequence[int]) -> str:
         """Return where a prompt leaves reasoning; cached for that of the request."""
         known = self.session.prefix if prompt is self._prompt else None
-        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_behind(known)
+        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_after_text(known)
 
     def adjust_request(self, request: Any) -> Any:
         """Leave special tokens in the text if they are markers."""
@@ -353,7 +353,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if place < len(events):
             self._rest = rest
             self.session.queue = events[place:]
-        if self.tells_what_follows and self._rest:
+        if self.sends_text_after and self._rest:
             return DeltaMessage(reasoning=thought or None, content=self._rest)
         return quick_reasoning(thought) if thought else None
 
@@ -428,7 +428,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self._follows = True
         begun = self.served.default_prefix() if self.session.prefix is None else self.session.prefix
         self.session.prefix = (
-            self.served.behind_thought(begun) if self.served.reasoning_behind(begun) == "open" else begun
+            self.served.after_thought(begun) if self.served.reasoning_after_text(begun) == "open" else begun
         )
 
     def adjust_request(self, request: Any) -> Any:
@@ -463,7 +463,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
         handed, self.handed = self.handed, None
         if handed is not None and handed[0] == model_output:
-            return self._told(handed[1].answer())
+            return self._extracted(handed[1].answer())
         if _passes(request, self.tools):
             session = self._text_session()
             session.counts = False  # the whole answer was counted with its reasoning
@@ -474,9 +474,9 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
         new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
         _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder)
-        return self._told(builder.answer())
+        return self._extracted(builder.answer())
 
-    def _told(self, answer: Any) -> Any:
+    def _extracted(self, answer: Any) -> Any:
         calls = [
             ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
             for call in answer.tool_calls
@@ -534,7 +534,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         reasoning, that is the whole answer, which the prompt may have begun."""
         session = Session(self.served, calls=False)
         prefix = self.session.prefix or ""
-        session.prefix = prefix if self.served.reasoning_behind(prefix) == "closed" else ""
+        session.prefix = prefix if self.served.reasoning_after_text(prefix) == "closed" else ""
         return session
 
     def _plainly(self, events: list[Event]) -> list[Event]:

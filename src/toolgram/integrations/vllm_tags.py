@@ -86,13 +86,13 @@ def written(
         ended = f"{prefix}{opening}{closing}"
         if reasoning is not None or prefix is None or not _is_missing(served, prefix, opening, ended):
             return whole
-        behind = json.loads(export(reasoning=False, prefix=ended).text)["format"]
+        after = json.loads(export(reasoning=False, prefix=ended).text)["format"]
     except ToolgramError as error:
         return error
     thought = [*_marker(opening, tokens), _thought(served, opening, closing, tokens), *_marker(closing, tokens)]
     either = {
         "type": "or",
-        "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, behind]}],
+        "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, after]}],
     }
     return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
 
@@ -103,9 +103,9 @@ watch_cache(written.cache_info)
 def _is_missing(served: Served, prefix: str, opening: str, ended: str) -> bool:
     """Return whether a model may think after a prefix although examples think only after a prompt that begins it."""
     fmt = served.fmt
-    if fmt is None or not opening or served.reasoning_behind(prefix) == "open":
+    if fmt is None or not opening or served.reasoning_after_text(prefix) == "open":
         return False
-    reads = served.reasoning_behind(prefix + opening) == "open" != served.reasoning_behind(ended)
+    reads = served.reasoning_after_text(prefix + opening) == "open" != served.reasoning_after_text(ended)
     shown = any(fmt.spec.states[state].meaning == "reasoning" for state in fmt.observed_paths.texts)
     return reads and shown and not exports_write_a_thought(fmt, prefix, opening)
 
@@ -135,16 +135,16 @@ def where_the_grammar_begins(
     """Return the prefix and the reasoning of an export: False if the engine waits for the end of a thought or the
     prompt has ended it, None if a grammar with the thought holds from the first token on. `all_of_it`: hold the whole
     answer."""
-    waits = may_think(served, partner, request)
+    waits, begun = may_think(served, partner, request), session.prefix or ""
     if waits and can_hold_from_the_first_token(request):
         waits = not served.spelled_closing
         if all_of_it or is_forced(request):
-            waits = waits and served.tells_its_end and partner.prompt_opens_reasoning
+            waits = waits and served.has_end_marker and partner.prompt_opens_reasoning
     if not waits:
         unread = all_of_it and partner is None  # a thought would be content
-        ended = served.has_thought(session.prefix or "") and served.reasoning_behind(session.prefix or "") == "closed"
+        ended = served.has_thought(begun) and served.reasoning_after_text(begun) == "closed"
         return {"prefix": session.prefix, "reasoning": False if unread or ended else None}
-    return {"prefix": served.behind_thought(session.prefix or ""), "reasoning": False}
+    return {"prefix": served.after_thought(begun), "reasoning": False}
 
 
 def may_think(served: Served, partner: Any, request: Any) -> bool:

@@ -142,7 +142,7 @@ def value_island(
     undeclared), `key` is its parameter, `place` the declaration of that, and `notation` the format's."""
     island = island_class(kind)
     if kind == "tagged":
-        value: Value = island(_told(typed, types), typed == "json", typed == "trimmed")
+        value: Value = island(_declared_types(typed, types), typed == "json", typed == "trimmed")
     elif kind == "xml":
         value = island(types)
     elif kind == "elements":
@@ -156,7 +156,7 @@ def plain_value(kind: str, typed: str, types: Types, raw: str) -> str | None:
     """Return the JSON of a whole value between markers, or None if only its island can decide it."""
     if kind != "tagged" or typed == "json":
         return None
-    found: str | None = island_class(kind).plain(raw, _told(typed, types), typed == "trimmed")
+    found: str | None = island_class(kind).plain(raw, _declared_types(typed, types), typed == "trimmed")
     return found
 
 
@@ -172,7 +172,7 @@ def read_whole(value: Value, text: str, pos: int) -> tuple[int, str]:
     return pos, "".join(written)
 
 
-def _told(typed: str, types: Types) -> Types:
+def _declared_types(typed: str, types: Types) -> Types:
     """Return the types of a value whose markers may say that it is text; a declaration takes precedence."""
     if typed == "text":
         return types if types and "string" not in types else frozenset({"string"})

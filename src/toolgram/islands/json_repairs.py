@@ -75,7 +75,7 @@ class Scanner(Protocol):
         """True if the next character is inside a key."""
 
     @property
-    def is_behind_value(self) -> bool:
+    def is_after_value(self) -> bool:
         """True if the value before the next character is whole, or may be."""
 
     def after_value(self) -> int:
@@ -141,7 +141,7 @@ class JsonRepairer:
             return True
         state = _place(scanner)
         if self._comma:
-            return self._behind_comma(character, state)
+            return self._after_comma(character, state)
         return self._break() if tight and character in _QUOTES else self._token(character, state, len(scanner.stack))
 
     def _closes_twice(self, character: str, depth: int) -> bool:
@@ -154,7 +154,7 @@ class JsonRepairer:
 
     def _token(self, character: str, state: int, depth: int) -> bool:
         if state in (AFTER_ITEM, AFTER_MEMBER):
-            return self._behind_value(character, state)
+            return self._after_value(character, state)
         if state == FIRST_KEY and character == "{" and depth not in self._doubled[-1:]:
             if self._damage and not self._doubled:
                 return self._break()
@@ -176,7 +176,7 @@ class JsonRepairer:
         self._comma += character
         return True
 
-    def _behind_comma(self, character: str, state: int) -> bool:
+    def _after_comma(self, character: str, state: int) -> bool:
         if character in "}]":
             self.note, self._comma = self._comma, ""
             return False
@@ -187,7 +187,7 @@ class JsonRepairer:
             return False
         return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
-    def _behind_value(self, character: str, state: int) -> bool:
+    def _after_value(self, character: str, state: int) -> bool:
         if character == ",":
             self._comma = ","
             return True
@@ -352,7 +352,7 @@ class JsonRepairer:
 
     def crosses(self, character: str, scanner: Scanner) -> bool:
         """Return whether this closing bracket comes after a value and does not match the innermost open one."""
-        after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_behind_value
+        after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_after_value
         return after and scanner.stack[-1] != _OPENERS[character]
 
     @property

@@ -26,7 +26,7 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-_BEHIND = ",]}" + _BLANKS  # may follow a string
+_AFTER = ",]}" + _BLANKS  # may follow a string
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
@@ -100,7 +100,7 @@ class JsonStringScanner:
             if self.waits:
                 return at
             written = len(self._parts)
-            if text[at + 1 : at + 2] in _BEHIND and self._close():
+            if text[at + 1 : at + 2] in _AFTER and self._close():
                 self._produced = at + 1
             elif len(self._parts) > written:
                 self._produced = at  # what was open before the quote
@@ -205,7 +205,7 @@ class JsonStringScanner:
         if inner.stack and repairer.at_quote:
             repairer.end_string()
             self._write(repairer.out)
-        if not (inner.stack and repairer.idle and inner.is_behind_value):
+        if not (inner.stack and repairer.idle and inner.is_after_value):
             return False
         self.note = '"'
         return self._write(inner.closers)
@@ -214,14 +214,14 @@ class JsonStringScanner:
         """Read a blank, part of a code fence, or a surplus bracket beside the object. Return whether it fits."""
         if character in _BLANKS:
             return self._around in _NOTHING_AROUND
-        behind = self.inner.done
-        if behind and character in "}]" and not self._around:
+        after = self.inner.done
+        if after and character in "}]" and not self._around:
             self.note = character  # it closes nothing
             return True
         self._around += character
-        if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):
+        if not any(fence.startswith(self._around) for fence in _FENCES[after:]):
             return False
-        if self._around == "```" and not behind:
+        if self._around == "```" and not after:
             self.note = self._around  # the fence after the object belongs to it
         return True
 

@@ -247,12 +247,12 @@ class JsonScanner:
         return self.state < START and self.state % 3 == KEY_STRING
 
     @property
-    def behind_value(self) -> bool:
+    def broke_after_value(self) -> bool:
         """True if the last run broke after a whole value."""
         return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in AFTER_NUMBER
 
     @property
-    def is_behind_value(self) -> bool:
+    def is_after_value(self) -> bool:
         """True if the value before the next character is whole, or may be."""
         return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in AFTER_NUMBER
 
@@ -261,7 +261,7 @@ class JsonScanner:
         """The brackets that close those that are open."""
         return "".join("}" if bracket == "{" else "]" for bracket in reversed(self.stack))
 
-    def resume_behind_value(self) -> None:
+    def resume_after_value(self) -> None:
         """Continue after the whole value after which a run broke."""
         self.state = self.after_value()
 

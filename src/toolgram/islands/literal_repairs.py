@@ -37,7 +37,7 @@ from toolgram.limits import MAX_DEPTH, MOST_BLANKS
 
 _BLANKS = " \t\r\n"
 _ENDS_STRING = ",:)]}"
-_BEHIND = " \t\r\n}]"
+_AFTER = " \t\r\n}]"
 FENCE = 3  # backticks
 # States of the scanner of literals in which nothing is held, and the matching states of a scanner of JSON.
 _PLACES = {"value": MEMBER_VALUE, "colon": COLON, "after": 0}
@@ -162,7 +162,7 @@ class RepairedLiteral:
         taken = False
         while not (taken or self.broken):
             if self._scanner.done:
-                self._behind(character)
+                self._after_literal(character)
                 break
             if self._crosses(character):
                 break
@@ -178,17 +178,17 @@ class RepairedLiteral:
         scanner = self._scanner
         if self._crossed:
             self._crossed += character in "}]"
-            self.broken = character not in _BEHIND
+            self.broken = character not in _AFTER
             return True
         self._crossed = int(self._repairer.crosses(character, scanner))
         return bool(self._crossed)
 
-    def _behind(self, character: str) -> None:
+    def _after_literal(self, character: str) -> None:
         """Read a character after the literal: a blank, a surplus bracket, or the fence that was opened before it."""
         if character == "`" and self._fence:
             self._fence -= 1
         else:
-            self.broken = character not in _BEHIND
+            self.broken = character not in _AFTER
 
     def _write(self, text: str) -> str:
         scanner = self._scanner
@@ -209,7 +209,7 @@ class RepairedLiteral:
             written = self.out
         if scanner.done or self.broken:
             return written
-        self.broken |= not (self._repairer.idle and scanner.is_behind_value)
+        self.broken |= not (self._repairer.idle and scanner.is_after_value)
         self.closers = scanner.closers
         return written + self.closers
 

@@ -64,7 +64,7 @@ class XmlValue(TaggedValue):
         known, place = len(self.repairs), None
         while at < len(text):
             tokens = (_CLOSING,) if self._section else _TOKENS
-            end, behind, plain = self._next(text, at)
+            end, after, plain = self._next(text, at)
             if end > at:
                 fits = super().read(text[at:end], 0, False)
                 if len(self.repairs) > known and place is None:
@@ -80,13 +80,13 @@ class XmlValue(TaggedValue):
                 super().read(plain, 0, False)
                 if self.out:
                     parts.append(self.out)
-                    mark = behind
+                    mark = after
                 if self.broken:
-                    return self._broke(parts, pos - begun, max(begun, behind - 1), mark, 0)
-            if behind == end:  # all the rest waits
+                    return self._broke(parts, pos - begun, max(begun, after - 1), mark, 0)
+            if after == end:  # all the rest waits
                 self._undecoded = text[end:]
                 break
-            at = behind
+            at = after
         self.out = "".join(parts)
         self.tail = len(text) - mark if parts else 0
         self.back = 0 if place is None else len(text) - place

@@ -120,7 +120,7 @@ def end_arguments(stream: Stream) -> None:
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
     """Handle arguments that are not JSON: they are in Python's spelling, can be repaired, or are broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
-    after = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
+    after = end < len(text) and scanner.broke_after_value and "," not in text[scanner.end : end]
     outside_string = scanner.was >= START  # inside a string, a quote ends it or belongs to an escape
     if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
@@ -130,8 +130,8 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
         return _wait_for_closer(stream, text, scanner.end)
     elif after and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
-        if scanner.behind_value:
-            scanner.resume_behind_value()
+        if scanner.broke_after_value:
+            scanner.resume_after_value()
             stream.reader = "unclosed_arguments"
         else:  # after a comma, for example
             stream.unexpected_input()

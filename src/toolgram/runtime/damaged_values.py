@@ -109,7 +109,7 @@ def _in_double_quotes(text: str, pos: int, end: int) -> str:
 def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
     """Return whether the scanner broke after a closing quote: a second value is damaged, or the first one goes on."""
     before = text[: tail.end].rstrip(" \t\r\n")
-    return tail.behind_value and len(before) > pos + 1 and before[-1] == '"'
+    return tail.broke_after_value and len(before) > pos + 1 and before[-1] == '"'
 
 
 def _copy(scanner: JsonScanner) -> JsonScanner:

@@ -162,7 +162,7 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
         after = _read_fence(stream, scanner, text, pos, final)
     if after != pos:
         return after
-    if reader != "arguments" or not scanner.is_behind_value:
+    if reader != "arguments" or not scanner.is_after_value:
         return None
     closes = closer_of_arguments(stream, scanner, text, pos, final)
     return None if not closes else WAIT if closes == WAIT else pos
