@@ -71,7 +71,6 @@ def _text_of(piece: Any) -> str:
 
 
 def _reason_of(piece: Any) -> str | None:
-    """Return the finish reason of a message, if it has one."""
     metadata = getattr(piece, "response_metadata", None)
     reason = metadata.get("finish_reason") if isinstance(metadata, dict) else None
     return reason if isinstance(reason, str) else None

@@ -77,9 +77,6 @@ def _log_counts() -> None:
         logger.info("toolgram: answers read: %s", ", ".join(f"{counts[each]} {each}" for each in OUTCOMES))
 
 
-# --- outputs that failed --------------------------------------------------------------------------------------------
-
-
 class Recorder:
     """A directory of outputs that could not be read. Raises OSError if it cannot be written."""
 

@@ -79,7 +79,6 @@ class Served:
     def _read_reasoning(
         self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
     ) -> None:
-        """Read which markers begin and end reasoning."""
         self.reasoning_states = frozenset(state.name for state in states if is_reasoning(state))
         starts_of = crossing(states, inwards=True) & literals.keys()
         ends_of = crossing(states, inwards=False) & literals.keys()
@@ -219,7 +218,6 @@ class Served:
         return next(iter(ended.values())) if len(ended) == 1 else ""
 
     def _state_after(self, prefix: str) -> StateProgram:
-        """Return the state in which an output begins."""
         assert self.fmt is not None
         return self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
 
@@ -429,8 +427,6 @@ class Session:
         return [Content(text, text)] if text else []
 
 
-# --- one per tokenizer ----------------------------------------------------------------------------------------------
-
 _kept: dict[tuple[int, str], Served] = {}
 
 
@@ -524,7 +520,6 @@ def _added_tokens(tokenizer: Any) -> dict[str, int]:
 
 
 def _numbers(ids: Any) -> list[int]:
-    """Return a list of ids from one id, several or none."""
     return [each for each in (ids if isinstance(ids, (list, tuple)) else [ids]) if isinstance(each, int)]
 
 

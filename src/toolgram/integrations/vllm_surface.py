@@ -71,9 +71,6 @@ def as_ebnf(grammar: str) -> str:
         return ""
 
 
-# --- delta messages ---------------------------------------------------------------------------------------------------
-
-
 class Ended(DeltaMessage):  # type: ignore[misc, valid-type]
     """The last delta of a stream, with arguments of a call that was open before, and what follows them."""
 

@@ -388,8 +388,6 @@ class JsonRepairer:
         self._mode, self._held, self.note = PLAIN, "", note
         return self._write(out)
 
-    # --- snapshots ------------------------------------------------------------------------------------------------
-
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         return [self._mode, self._held, self._comma, self.quote, [*self._doubled], self._damage, self.work]

@@ -124,7 +124,6 @@ class JsonStringScanner:
         return end if fitting else _end_of_escape(text, at)  # as far as it would wait for more
 
     def _piece(self, piece: str, at: int) -> int:
-        """Read plain text or a whole escape."""
         plain, end = piece[0] != "\\", at + len(piece)
         kept = plain or (self.inner.in_plain_string and _SURROGATE(piece) is not None)
         decoded = piece if kept else _decode(piece)

@@ -128,8 +128,6 @@ class ElementsScanner:
         self.tail = pos - mark if self.out else 0
         return pos
 
-    # --- tags -----------------------------------------------------------------------------------------------------
-
     def _tag(self, text: str, pos: int) -> int:
         """Read a whole tag and return the position after it, or `pos` if it is incomplete. Anything else is text."""
         opening, closing = self._notation[:2]
@@ -178,7 +176,6 @@ class ElementsScanner:
         return self._notation[0] == "<"
 
     def _is_open(self, name: str) -> bool:
-        """Return whether an element of this name is open."""
         return any(frame.name == name for frame in self._frames)
 
     def _child(self, frame: _Frame, name: str) -> _Frame:
@@ -259,8 +256,6 @@ class ElementsScanner:
             frame.written = True
         self._emit("}" if frame.written else "{}")
 
-    # --- text -----------------------------------------------------------------------------------------------------
-
     def _text(self, text: str) -> int:
         """Read text inside the last element. Return how much of it fits."""
         frame = self._frames[-1]
@@ -309,8 +304,6 @@ class ElementsScanner:
         if text:
             kept = next((frame.kept for frame in reversed(self._frames) if frame.kept is not None), self._parts)
             kept.append(text)
-
-    # --- snapshots ------------------------------------------------------------------------------------------------
 
     def open_brackets(self) -> None:
         """Return None: a marker ends the rest of tagged arguments, and brackets do not count."""

@@ -547,7 +547,6 @@ class PythonScanner:
         return end
 
     def _close_string(self) -> None:
-        """End this string."""
         self._parts.append('"')
         self._state, self._held, self._quote = self._then, "", ""
         if self._then == "colon" and self._stack == "d":

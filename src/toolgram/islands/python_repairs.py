@@ -410,8 +410,6 @@ class RepairingPythonScanner(PythonScanner):
         self.out = "".join(self._parts)
         return self.mark
 
-    # --- snapshots ------------------------------------------------------------------------------------------------
-
     def dump(self) -> list[Any]:
         """Return all that the next `read` depends on, as JSON-able values; unconsumed text is read again."""
         first = None if self._first is None else "".join(self._first)

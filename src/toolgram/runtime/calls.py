@@ -287,6 +287,5 @@ class Calls:
 
     @property
     def _called(self) -> str | None:
-        """The name of the called function."""
         start = self.start if self.name is None else self.name
         return start.name if start is not None else None

@@ -386,7 +386,6 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
 
 
 def _closing_trigger(stream: Stream, envelope: Envelope, piece: str) -> str:
-    """Return the trigger of a closing bracket."""
     if piece == "}":
         outermost = envelope.member and len(envelope.parents) == 1
         return f"end_map {envelope.member}.item" if outermost else f"end_map {stream.same(envelope.parents[-1])}"

@@ -246,7 +246,6 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 
 
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
-    """Return the path of content or reasoning that has begun."""
     blanks = stream.events.blanks
     if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted:
         return None

@@ -143,8 +143,6 @@ class Position:
         """Return the path under which the machine knows a JSON path."""
         return self.program.same_path.get(path, path)
 
-    # --- special tokens by id -------------------------------------------------------------------------------------
-
     def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
         """Return whether the symbol found in `text` counts. Blanks, brackets or a name may be around its marker."""
         if self.ids is None or not symbol.special:

@@ -71,9 +71,6 @@ def _wait(stream: Stream, python: PythonScanner, text: str, pos: int, final: boo
     return len(text)
 
 
-# --- the end of a call ------------------------------------------------------------------------------------------------
-
-
 def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:
     """Read what follows the closing bracket: the call has ended if no expression continues."""
     source = stream.source
@@ -121,9 +118,6 @@ def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
         return 0
     marker = stream.stands_at(stream.markers_in_values(), text, at, final)
     return WAIT if marker == WAIT else 1 - marker
-
-
-# --- markers ----------------------------------------------------------------------------------------------------------
 
 
 def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:

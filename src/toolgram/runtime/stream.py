@@ -159,7 +159,6 @@ class Stream(Position):
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
-        """Choose the reader of a state that was just entered."""
         if dest.meaning == "value":
             self._begin_value(trigger)
         elif isinstance(self.island, Envelope) and dest.meaning not in _READ_ALONE:

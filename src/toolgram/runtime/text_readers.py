@@ -328,7 +328,6 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
 
 
 def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
-    """Follow the transition of a symbol that is a terminal."""
     events, program, trigger = stream.events, stream.program, symbol.trigger
     after_call = events.after_call is not None
     if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):

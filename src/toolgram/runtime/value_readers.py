@@ -92,7 +92,6 @@ def _may_open_again(stream: Stream, text: str, pos: int, final: bool) -> bool:
 
 
 def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read a value up to the marker that closes it."""
     value = cast(MarkedValue, stream.island)
     find = _echoed if stream.state.echo else _next_marker
     while True:
@@ -378,7 +377,6 @@ def finish_value(stream: Stream, value: MarkedValue) -> bool:
 
 
 def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read a value that ends by itself."""
     value = cast(Value, stream.island)
     closable = bool(stream.state.literals)  # by the closing marker of the call
     while True:
@@ -415,7 +413,6 @@ def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) 
 
 
 def _end_alone(stream: Stream, value: Value) -> None:
-    """End a value that ends by itself."""
     if getattr(value, "odd", False):
         stream.events.note("unexpected_type", stream.calls.key)
     if getattr(value, "stray", False):

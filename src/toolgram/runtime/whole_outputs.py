@@ -130,7 +130,6 @@ class _Reading:
         return self._text.startswith(tuple(state.literals))
 
     def _read_text(self, state: StateProgram) -> None:
-        """Read text and the next symbol."""
         text, begin = self._text, self._pos
         at, end, symbol = next_symbol(state, state.find, text, begin)
         if at > begin:
@@ -195,7 +194,6 @@ class _Reading:
         self._follow(TEXT)
 
     def _take(self, state: StateProgram, symbol: Symbol, begin: int, end: int) -> None:
-        """Take a symbol."""
         text, opens = self._text, symbol.opens
         if opens == STOP and (state.meaning == "reasoning" or skip_blanks(text, end) < len(text)):
             raise Unusual
@@ -210,7 +208,6 @@ class _Reading:
             self._follow(symbol.trigger, text[begin:end])
 
     def _follow(self, trigger: str, value: str = "") -> None:
-        """Follow a transition, whose actions have this value."""
         self._take_step(self._place.step(trigger), value)
 
     def _take_step(self, step: Step | None, value: str = "") -> None:
@@ -248,7 +245,6 @@ class _Reading:
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def _set_name(self, value: str) -> None:
-        """Set the name of a call that may begin."""
         program = self._program
         marked = value.startswith(self._place.state.before) if self._place.state.before else False
         strange = not value or value[0] == "\n" or (program.namespaced_names and "." in value)
@@ -276,7 +272,6 @@ class _Reading:
         self._id += value
 
     def _set_late_id(self, value: str) -> None:
-        """Set an id that comes after the arguments."""
         self._late_id = value
 
     def _set_no_arguments(self, value: str) -> None:
@@ -295,7 +290,6 @@ class _Reading:
             self._parameters = declared_parameters(self._tools).get(self._name or "")
 
     def _begin_argument(self, value: str) -> None:
-        """Begin a tagged argument with its key."""
         program, declared, key = self._program, self._parameters, value.rstrip()
         marked = value.startswith(self._place.state.before) if self._place.state.before else False
         if self._members is None or key in self._members or key in program.wrapped or not key or '"' in key:
@@ -315,7 +309,6 @@ class _Reading:
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _read_value(self, state: StateProgram) -> None:
-        """Read a tagged value, and what ends it."""
         if self._members is None:
             raise Unusual
         written, end, symbol, after = tagged_value(
@@ -409,7 +402,6 @@ class _Reading:
             self._pos = pos + 1
 
     def _read_string(self, member: Member, written: int, pos: int) -> None:
-        """Read a string in an envelope."""
         if self._quoted and not self._python and self._text.startswith("'", pos):
             self._begin_python(written)
         value, self._pos = envelope_string(self._text, pos)
@@ -417,7 +409,6 @@ class _Reading:
         self._take_step(string, value)
 
     def _read_arguments(self, member: Member, written: int, pos: int) -> None:
-        """Read the object of arguments in an envelope."""
         if self._quoted and not self._python and begins_python(self._text, pos):
             self._begin_python(written)
         self._take_step(member.opening)

@@ -215,7 +215,6 @@ def _value_alone(state: StateProgram, value: Value, text: str, pos: int) -> tupl
 
 
 def _value_to_marker(value: MarkedValue, raw: str) -> str:
-    """Return the JSON of a value that a marker ends."""
     written = ""
     if raw:
         if value.read(raw, 0, False) < len(raw) or value.broken or value.in_string:
