@@ -177,8 +177,7 @@ class Served:
         return self.fmt.generation_prompt if self.fmt else ""
 
     def reasoning_after(self, prompt: Sequence[int]) -> str:
-        """Return "open" if the prompt leaves the model inside reasoning, "closed" if it has closed it or has opened an
-        answer without thoughts, else ""."""
+        """Return "open" if the prompt leaves the model in reasoning, "closed" if no reasoning will follow, else ""."""
         return self.reasoning_after_text(self.prefix(prompt))
 
     def reasoning_after_text(self, prefix: str) -> str:

@@ -34,7 +34,7 @@ PARSERS = "toolgram.integrations.vllm_parsers"
 # vLLM treats these names specially and adds parts of its own.
 NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
 
-# Logged on registration by any vLLM that is too old or too new, so that nothing fails later.
+# Logged on registration if vLLM is too old or too new, so that nothing fails later.
 NEEDED = "toolgram needs vLLM 0.31 or newer and was tested with 0.33; update vLLM, or use its own parsers"
 
 logger = logging.getLogger("vllm.toolgram")

@@ -29,8 +29,7 @@ _SPACING = ("disable_any_whitespace", "disable_additional_properties", "whitespa
 
 
 def answer_tag(served: Served, partner: Any, session: Session, request: Any, tools: Sequence[Any]) -> Any:
-    """Return the form of a request and what surrounds an answer in this format, as vLLM's parameters. None: vLLM's own
-    way is as good, or the only one."""
+    """Return vLLM's parameters for the requested form and its surroundings; None if vLLM's own way is as good."""
     asked = _asked_of_the_answer(request)
     form = _format_of(asked)
     if served.fmt is None or form is None or os.environ.get(FORM_VARIABLE) == AS_VLLM:
@@ -101,8 +100,7 @@ def take_form(request: Any) -> Any:
 
 
 def put_tag(request: Any, tag: Any, text: Any) -> None:
-    """Set the tag of a request, in place of one without the form that vLLM may have set. Responses report to clients
-    the `text` that they asked for."""
+    """Set the tag of a request, and restore the `text` that Responses report to clients."""
     if _OF_RESPONSES in (getattr(type(request), "__private_attributes__", None) or {}):
         setattr(request, _OF_RESPONSES, tag)
         request.text = text

@@ -160,7 +160,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
                 parser.see_prompt(prompt_token_ids)
 
     def set_finish_reason(self, finish_reason: str | None) -> None:
-        """Keep the engine's finish reason, from a vLLM that says it (`integrations/upstream`). It can only deny."""
+        """Keep the finish reason of a vLLM that says it (`integrations/upstream`); it only marks outputs as cut off."""
         for parser in self._ours:
             parser.session.cut = finish_reason not in (None, "stop")
 

@@ -194,8 +194,7 @@ def _made_of(sample: Any) -> tuple[type[Any], dict[str, Any], bool]:
 
 
 def quick_messages() -> tuple[Any, Any, Any, Any] | None:
-    """Return makers of content, reasoning, arguments and beginnings of calls that skip the constructors; None if the
-    results differ."""
+    """Return fast makers of content, reasoning, arguments and beginnings of calls; None if their results differ."""
     try:
         sample = arguments_delta(0, "")
         new = object.__new__

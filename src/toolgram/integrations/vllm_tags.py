@@ -1,11 +1,12 @@
 """Constrained calls in vLLM: toolgram's own export as a structural tag, and where it applies.
 
 Strategy: the engine lets reasoning pass and applies the grammar from the token that ends the thought. That works if the
-prompt has begun the thought. If the model may also skip the thought, it would never be constrained; then a required
-call is held from the first token on, by a grammar that has the thought in it. So is every answer if several tokens
-spell the closing marker of a thought: the last of them may contain the first characters of a call, which the grammar
-would not see. A required or named call begins at once: text before it would let a model go on forever. With
-TOOLGRAM_FORCED_CALLS=after_text (or `vllm_xargs: {"toolgram_forced_calls": "after_text"}`) text may come before it.
+prompt has begun the thought. If the prompt leaves open whether the model thinks, a model that does not would never be
+constrained; then a required call is held from the first token on, by a grammar that includes the thought. So is every
+answer if several tokens spell the closing marker of a thought: the last of them may contain the first characters of a
+call, which the grammar would not see. A required or named call begins at once: text before it would let a model go on
+forever. With TOOLGRAM_FORCED_CALLS=after_text (or `vllm_xargs: {"toolgram_forced_calls": "after_text"}`) text may come
+before it.
 """
 
 from __future__ import annotations

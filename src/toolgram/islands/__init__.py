@@ -204,8 +204,7 @@ def load_types(data: list[Any] | None) -> Types:
 
 
 def checked(data: Any, *kinds: Any) -> list[Any]:
-    """Return a dumped list if each value is of its kind: a type, None, or in a tuple or range. Otherwise raise
-    ValueError."""
+    """Return a dumped list if each value is of its kind (a type, None, or in a tuple or range), or raise ValueError."""
     if type(data) is not list or len(data) != len(kinds):
         raise ValueError(f"expected a list of {len(kinds)}")
     for value, kind in zip(data, kinds, strict=True):

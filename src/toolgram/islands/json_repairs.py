@@ -342,7 +342,7 @@ class JsonRepairer:
 
     @property
     def idle(self) -> bool:
-        """True if nothing is held or left out."""
+        """True if nothing is held."""
         return self._mode == PLAIN and not self._comma
 
     @property

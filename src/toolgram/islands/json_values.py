@@ -134,8 +134,8 @@ _NEARLY_MAX_DIGITS = MAX_DIGITS - 64
 
 
 def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
-    """Return where the undecided end of `text[begin:pos]` begins, and the state there. Undecided are a comma or a
-    closing quote with the blanks after it, an incomplete escape, and a sign."""
+    """Return where the undecided end of `text[begin:pos]` begins (a comma or closing quote with the blanks after it, an
+    incomplete escape, a sign), and the state there."""
     if state <= KEY_STRING:
         return pos, state
     if state < START:

@@ -100,8 +100,8 @@ class LiteralScanner(PythonScanner):
         return pos
 
     def place(self) -> tuple[str, int, str] | None:
-        """Return the open brackets where the literal broke, the state of a scanner of JSON there, and the undecided
-        text. Return None if JSON has no such place."""
+        """Return the open brackets, the state of a JSON scanner, and the undecided text; None if JSON has no such
+        state."""
         frames, is_key = self._stack.removeprefix("k"), self._then == "colon"
         if frames.strip("{["):
             return None
@@ -173,8 +173,7 @@ class RepairedLiteral:
         self.out = "".join(written)
 
     def _crosses(self, character: str) -> bool:
-        """Return whether a closing bracket matches an outer bracket. Then only brackets and the final marker may
-        follow."""
+        """Return whether a closing bracket matches an outer one. Then only brackets and the final marker may follow."""
         scanner = self._scanner
         if self._crossed:
             self._crossed += character in "}]"

@@ -20,8 +20,8 @@ _pieces = re.compile(r"`+|\n|[^`\n]+").findall
 
 
 class CodeMarks:
-    """The code that text has opened, and the text of a span in which a call was opened. `is_blank` is true until the
-    text has a character that is not blank."""
+    """The code that text has opened, and a quote: the text of a span since a call opened in it. `is_blank`: only
+    blanks."""
 
     __slots__ = (
         "_fences", "_info", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote",

@@ -119,8 +119,7 @@ def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final
 
 
 def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> int | None:
-    """Repair a missing comma or a surplus bracket between calls, or fail if no call follows. Return the position or
-    None."""
+    """Repair a missing comma or a surplus bracket between calls; fail at a member. Return the position or None."""
     scanner, character = envelope.scanner, text[pos]
     if scanner.state == AFTER_ITEM and character == "{":
         if not envelope.pushed(","):

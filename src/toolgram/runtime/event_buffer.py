@@ -264,8 +264,7 @@ class EventBuffer:
         self.note(kind, text, -len(text))
 
     def note(self, kind: str, text: str, ahead: int = 0) -> None:
-        """Note an anomaly of this kind at this place, or `ahead` characters after it. A held region holds the note,
-        too."""
+        """Note an anomaly of this kind at this place, or `ahead` characters after it, also in a held region."""
         note = Note(kind, text, ahead=ahead)
         if self.held is not None:
             self.held.put(note)

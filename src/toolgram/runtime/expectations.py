@@ -9,8 +9,7 @@ from toolgram.program.state import StateProgram
 
 
 def expected(state: StateProgram, reader: str, island: Island | None, object_is_held: bool) -> str:
-    """Return what could have followed, for a trace, before anything is released. `object_is_held`: a bracket may be
-    text."""
+    """Return what could have followed, for a trace. `object_is_held`: an open bracket may still be text."""
     envelope = island if isinstance(island, Envelope) else None
     if object_is_held:
         return _expected_behind_bracket(reader, envelope)

@@ -224,7 +224,7 @@ class Parser:
             read(self._stream, withheld, 0, False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickle: the copy continues exactly, with its message. `trace` is left out; `call_ids` must be
+        """Support pickle: a copy continues exactly, with its message. `trace` is left out; `call_ids` must be
         picklable."""
         stream = self._stream
         calls = stream.calls

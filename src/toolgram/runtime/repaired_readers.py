@@ -233,8 +233,7 @@ def _may_be_key(stream: Stream, begun: str) -> bool:
 
 
 def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool) -> int:
-    """Return 1 if a marker is at `pos` (after an encoded string: the end of a code fence), 0 if not, WAIT if one may
-    be."""
+    """Return 1 if a marker (after an encoded string: the end of a fence) is at `pos`, 0 if not, WAIT if one may be."""
     if reader != "encoded":
         return stream.marker_at(text, pos, final)
     if text[pos] != "`" or _closing_fence(text, pos) is not None:

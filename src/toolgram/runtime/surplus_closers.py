@@ -125,8 +125,8 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
 def _opens_call(
     stream: Stream, state: StateProgram, text: str, pos: int, begin: int, final: bool
 ) -> tuple[str | None, int | None]:
-    """Return the separator before an object at `begin` that `state` takes as a call. If there is none, return None, and
-    WAIT if it may still come."""
+    """Return the separator before a call at `begin` as an object. Without one, return None, and WAIT if it may still
+    come."""
     found = _unmarked(text, begin)
     if found is None:
         begun = not final and _unmarked_begun(text, begin)
@@ -139,8 +139,7 @@ def _opens_call(
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Read a member after the arguments, or another call of a list without brackets. Return the position after what was
-    taken, or WAIT; None if the comma is text."""
+    """Read a late member, or the next call of a list without brackets. Return the position, or WAIT; None for text."""
     state = stream.state
     notated = stream.program.notation and stream.calls.markers.overdue
     if (_notated_member if notated else _member)(text, begin):
@@ -210,8 +209,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
 
 
 def is_open_in_text(stream: Stream, closer: str) -> bool:
-    """Return whether the text before the call opened what `closer` closes. Before the call's own closing marker it did
-    not: there, everything belongs to the call."""
+    """Return whether the text before the call, but not the call itself, opened what `closer` closes."""
     if stream.calls.markers.overdue:
         return False
     found = _OPEN_AT_END.search(stream.events.mention.tail)

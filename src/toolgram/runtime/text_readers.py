@@ -339,8 +339,7 @@ def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
 
 
 def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
-    """Return whether text after a marker still comes directly after the call: the marker is one of several that close
-    the call, or closes reasoning that nothing opened."""
+    """Return whether text after a marker still comes directly after the call, because the marker also closes it."""
     move = stream.state.row.get(symbol.trigger)
     if move is None:
         return False

@@ -154,8 +154,7 @@ def _ends_with_output(stream: Stream) -> bool:
 
 
 def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
-    """Wait for the rest of a possible marker. At the end of the output, keep it out of the value, which is then a
-    prefix of the whole one."""
+    """Wait for the rest of a possible marker. At the end of the output, keep its beginning out of the value."""
     if final:
         stream.unfinished += stream.source.take(text, begin, len(text))
         return len(text)
@@ -200,8 +199,7 @@ def _closes(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> 
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
-    """Return where the repeated closing markers after `end` end; -1 if the first of these markers may belong to the
-    value, which contains what they close."""
+    """Return where repeated closing markers after `end` end; -1 if the first may belong to an element in the value."""
     again, argument = stream.state.again, _argument(stream)
     if again is None or "unclosed_value" in stream.state.row[symbol.trigger].actions:
         return end
@@ -343,8 +341,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 
 
 def end_value(stream: Stream) -> bool:
-    """End the value with the output. Return whether that closes it: nothing was cut off or should have closed it
-    before."""
+    """End the value with the output. Return whether that closes it: it was not cut off, and no marker should."""
     value = cast(MarkedValue, stream.island)
     if not stream.ended or _argument(stream).read_on or value.unclosed:
         return False
@@ -431,8 +428,8 @@ _closing_bracket = re.compile(r"[ \t\r\n]*[})\]]").match
 def _closer_in_string(
     stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool
 ) -> tuple[int, int, Symbol | None]:
-    """Return where the closing marker of the call, or its beginning, begins and ends inside a string, with brackets
-    before it. Nothing after the quote of the string counts."""
+    """Return where the call's closing marker, with brackets before it, or its beginning, begins and ends inside a
+    string."""
     state = stream.state
     quote = text.find(value.quote, pos)
     last = len(text) if quote < 0 else quote
@@ -446,8 +443,7 @@ def _closer_in_string(
 def _end_string(
     stream: Stream, value: NotatedScanner, symbol: Symbol, text: str, pos: int, begin: int, end: int
 ) -> int:
-    """End a string without its quote at the closing marker of the call. Brackets before the marker belong to that if
-    matching brackets are open."""
+    """End a string without its quote at the closing marker of the call, or before brackets that match open ones."""
     if value.quote == '"' and value.repairs:  # one of the earlier quotes may be the missing one
         if begin > pos:
             _take(stream, value, text, pos, begin, final=True)
