@@ -181,7 +181,7 @@ class Served:
         return self.reasoning_after_text(self.prefix(prompt))
 
     def reasoning_after_text(self, prefix: str) -> str:
-        """Return the same for what the prompt has already written for the model."""
+        """Return where a prompt leaves reasoning, like `reasoning_after`, by the text that `prefix` returns for it."""
         if self.fmt is None or not self.reasons:
             return "closed"
         if not prefix:
@@ -223,8 +223,8 @@ class Served:
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
         """Return whether the last tokens end reasoning, from ids alone and in constant time.
 
-        After that, the engine holds the output to a grammar, which has the opening marker of a call. So a call that
-        begins inside a thought does not count: its marker has passed. Nor does a marker that ends every kind of message
+        After that, a grammar constrains the output. It includes the opening marker of a call, so a call that begins
+        inside a thought does not count: its marker has passed. Nor does a marker that ends every kind of message
         (channels), because another header must follow: calls are read there and not enforced. Nor does a marker on both
         sides of a thought: which side it is depends on all the text before.
         """

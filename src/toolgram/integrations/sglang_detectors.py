@@ -120,7 +120,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._waiting = []
         return _result(events)
 
-    # --- what holds the model to its calls
+    # --- constraints
 
     def supports_structural_tag(self) -> bool:
         """Return False: SGLang cannot describe this format by a beginning and an end."""

@@ -1,11 +1,11 @@
 """Answers in a requested form in vLLM (`response_format`, `text.format`, `structured_outputs`).
 
-Strategy: vLLM would hold everything after reasoning to the form alone: then a model that does not think is never held,
+Strategy: vLLM applies the form to everything after reasoning: then a model that does not think is never constrained,
 and markers around content, the blank line after a thought and calls are refused. So the tag has the form at the place
 of the answer, surrounded by what the model writes there. vLLM's own way is kept if there is no thought, no marker and
 no tool, and if a tag cannot express the request: it sets the spacing of JSON, or asks for something that xgrammar
-lacks. Parsers do not know the engine of the server; TOOLGRAM_ANSWER_FORM=vllm leaves all forms to an engine without
-such tags.
+lacks. Parsers do not know the engine of the server; with TOOLGRAM_ANSWER_FORM=vllm, vLLM handles all forms, for an
+engine without such tags.
 """
 
 from __future__ import annotations

@@ -273,7 +273,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         return self._after(input_ids) == "closed"
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        """Return whether the last tokens end reasoning: from there on the engine holds the output to a grammar."""
+        """Return whether the last tokens end reasoning: from there on a grammar constrains the output."""
         return self.served.ends_reasoning(input_ids, delta_ids)
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:

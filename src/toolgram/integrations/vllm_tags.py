@@ -2,9 +2,9 @@
 
 Strategy: the engine lets reasoning pass and applies the grammar from the token that ends the thought. That works if the
 prompt has begun the thought. If the prompt leaves open whether the model thinks, a model that does not would never be
-constrained; then a required call is held from the first token on, by a grammar that includes the thought. So is every
-answer if several tokens spell the closing marker of a thought: the last of them may contain the first characters of a
-call, which the grammar would not see. A required or named call begins at once: text before it would let a model go on
+constrained; so a grammar that includes the thought constrains a required call from the first token on, and every answer
+if several tokens spell the closing marker of a thought: the last of them may contain the first characters of a call,
+which the grammar would not see. A required or named call begins at once: text before it would let a model go on
 forever. With TOOLGRAM_FORCED_CALLS=after_text (or `vllm_xargs: {"toolgram_forced_calls": "after_text"}`) text may come
 before it.
 """
@@ -133,9 +133,9 @@ def _marker(text: str, tokens: Mapping[str, int]) -> list[dict[str, Any]]:
 def where_the_grammar_begins(
     served: Served, partner: Any, session: Session, request: Any, all_of_it: bool = False
 ) -> dict[str, Any]:
-    """Return the prefix and the reasoning of an export: False if the engine waits for the end of a thought or the
-    prompt has ended it, None if a grammar with the thought holds from the first token on. `all_of_it`: hold the whole
-    answer."""
+    """Return the prefix and the reasoning of an export. Reasoning is False if the engine waits for the end of a thought
+    or the prompt has ended it, None if a grammar with the thought applies from the first token on. `all_of_it`:
+    constrain the whole answer."""
     waits, begun = may_think(served, partner, request), session.prefix or ""
     if waits and can_hold_from_the_first_token(request):
         waits = not served.spelled_closing

@@ -155,7 +155,7 @@ class JsonStringScanner:
         return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end or -1
 
     def _repair(self, decoded: str) -> tuple[int, int]:
-        """Do the same through the repairer, up to the first repair."""
+        """Check decoded text through the repairer, up to the first repair. Return the same numbers as `_take`."""
         inner, repairer, productive = self.inner, self._repairer, -1
         assert repairer is not None
         if inner.in_plain_string and repairer.passes(decoded):

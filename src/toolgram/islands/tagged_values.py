@@ -180,7 +180,7 @@ class TaggedValue:
         return at
 
     def read_to_repair(self, text: str, pos: int, final: bool) -> int:
-        """Do the same, but stop at a place where the value is repaired."""
+        """Read on from `pos` like `read`, but stop at a place where the value is repaired."""
         piece, self.tail, self.back = text[pos:], 0, 0
         if self._mode == BEGIN and not self._fenced:
             bare = piece.lstrip(_BLANKS)

@@ -241,7 +241,7 @@ _ECHOED_OPENER = Symbol("", STRAY)
 
 
 def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
-    """Do the same for a marker that counts only before the argument's key and what closes the key."""
+    """Find, like `_next_marker`, a marker that counts only before the argument's key and what closes the key."""
     (opening,) = stream.state.literals
     again = stream.state.row[stream.state.symbols[0].trigger].dest
     closed = again.row[again.symbols[0].trigger].dest
