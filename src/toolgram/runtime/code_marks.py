@@ -20,15 +20,14 @@ _pieces = re.compile(r"`+|\n|[^`\n]+").findall
 
 
 class CodeMarks:
-    """The code that text has opened, and a quote: the text of a span since a call opened in it. `is_blank`: only
-    blanks."""
+    """The code that text has opened, and a quote: the text of a span since a call opened in it."""
 
     __slots__ = (
         "_fences", "_info", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.is_blank = True
+        self.is_blank = True  # the text has only blanks so far
         self.quote = _NONE  # the text after the opening of a call in a span,
         self.length = 0  # and how many characters were read since then
         self._span = 0  # number of backticks of the span in which a call was opened; 0 if there is none

@@ -1,10 +1,9 @@
 """The machine's position in one stream: transitions, their actions, and the handling of text that does not fit.
 
-Theory of operation ===================
-
-A stream is in one *state* of its machine and has one *reader*, the function that takes the next characters there. A
-reader *fires* triggers; a fired transition performs its actions and chooses the next reader. Every character is emitted
-in exactly one event: a reader passes its characters on with the event it makes, and nothing else makes events.
+Theory of operation: a stream is in one *state* of its machine and has one *reader*, the function that takes the next
+characters there. A reader *fires* triggers; a fired transition performs its actions and chooses the next reader. Every
+character is emitted in exactly one event: a reader passes its characters on with the event it makes, and nothing else
+makes events.
 
 A state may be *held*: a call is not certain yet, and its events wait in a held region. A state that is not held commits
 them. Text that does not fit *rejects what is held*: the text of the region becomes text of the state before the region
