@@ -39,7 +39,7 @@ def crossing(states: list[StateProgram], inwards: bool) -> set[str]:
 
 
 def only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
-    """Return whether a marker only opens reasoning, at the beginning of an output, or only closes it, if anything."""
+    """Return whether a marker only opens reasoning, at the beginning of an output, or only closes it, or is dropped."""
     rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
     opens = all(is_reasoning(move.dest) for _, move in rows)
     begins = initial is not None and trigger in initial.row

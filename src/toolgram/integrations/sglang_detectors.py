@@ -150,7 +150,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 
 
 def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return tools as chat completions declare them. Those of SGLang's parsing endpoint are no pydantic models."""
+    """Return tools as chat completions declare them. Those of SGLang's parsing endpoint are not pydantic models."""
     functions = [tool.function for tool in tools]
     names = ("name", "description", "parameters")
     given = [{name: getattr(function, name, None) for name in names} for function in functions]
@@ -307,7 +307,7 @@ def _keeps_calls_as_text(found: Served) -> bool:
     """Return whether an answer that is read without calls still has all of their markup, tested on the format's
     example.
 
-    It has not if the header of a message names its recipient. If it has, the markers around the text are gone.
+    It does not if the header of a message names its recipient. If it does, the markers around the text are gone.
     """
     fmt = found.fmt
     if fmt is None:

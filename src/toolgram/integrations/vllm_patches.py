@@ -32,7 +32,7 @@ MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
 
 @dataclass(frozen=True)
 class Patch:
-    """One place."""
+    """One place where toolgram changes vLLM."""
 
     name: str
     reason: str

@@ -21,7 +21,7 @@ class UnknownSurface(ImportError):
 
 
 def find(name: str, module: str) -> Any:
-    """Return a name of a module of vLLM. Raise UnknownSurface, which says what was looked for."""
+    """Return what a module of vLLM has under a name. Raise UnknownSurface with what was looked for."""
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
