@@ -363,7 +363,7 @@ class Session:
         self._recent = [*self._recent[-before:], *token_ids]
 
     def _stopped_by(self) -> str:
-        """Return the stop string that ended the output, or "". Servers look for one in every step, so there is at most one."""
+        """Return the stop string that ended the output, or "". Servers look in every step, so one is enough."""
         if not self._recent:
             return ""
         ids = self._recent[:-1] if self.last in self.eos_ids else self._recent

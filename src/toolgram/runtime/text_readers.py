@@ -274,7 +274,7 @@ def _may_be_fenced(stream: Stream) -> bool:
 
 
 def _is_open(stream: Stream) -> bool:
-    """Return whether a call has begun in which the end of the output is no mistake of the model."""
+    """Return whether a call has begun in which the end of the output is not a mistake of the model."""
     return stream.calls.index is not None and stream.events.held is None
 
 
