@@ -77,7 +77,8 @@ class RepairingPythonScanner(PythonScanner):
     """
 
     __slots__ = (
-        "_around", "_candidates", "_ended", "_final", "_first", "_passed", "_probed", "back", "notes", "stop", "why",
+        "_around", "_candidates", "_ended", "_final", "_first", "_flags", "_passed", "_probed", "back", "notes", "stop",
+        "why",
     )  # fmt: skip
 
     def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, around: Around | None = None) -> None:
@@ -90,23 +91,17 @@ class RepairingPythonScanner(PythonScanner):
         self.why = ""
         self._readers = _READERS
         self._word_ends += self._around.stops
-        self._cache = _CACHES.setdefault(self._around, {})
         self._final = self._ended = False
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
         self._candidates: list[StrictRest] = []
+        self._flags = 0
         self._probed = 0  # how much of the unconsumed text the candidates have read
         self._passed = False  # the next character begins no marker
 
     def run(self, text: str) -> bool:
         """Do what `PythonScanner.run` does; also return False for a delta with a repair in it."""
-        if self._first is None and self._state != "damaged":
-            return PythonScanner.run(self, text) and not (self.notes or self.waits)
         self.end = self.read(text, 0)
         return not (self.done or self.broken or self.notes or self.waits)
-
-    def _remember(self, place: Any, text: str, name: str) -> None:
-        if self._first is None and not (self.notes or self.waits) and self._state != "damaged":
-            super()._remember(place, text, name)
 
     def passes(self, text: str) -> bool:
         """Return whether `text` is wholly inside a string and the same in JSON."""
@@ -506,7 +501,6 @@ def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -
     return SEVERAL if char in OPERATORS else DAMAGED
 
 
-_CACHES: dict[Around, dict[Any, Any]] = {}
 _READERS: dict[str, Callable[[Any, str, int], int]] = {
     **READERS,
     "item": RepairingPythonScanner._item,

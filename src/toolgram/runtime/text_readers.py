@@ -211,7 +211,7 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
     """Return whether a symbol at the end of the output may be part of a longer one."""
     state = stream.state
     if end < len(text):
-        return _opens_argument(state, symbol) and state.may_become(text, pos)
+        return (_opens_argument(state, symbol) or _is_named_by(state, symbol)) and state.may_become(text, pos)
     if not symbol.most:
         return False
     is_name = _is_named_by(state, symbol) and text[pos:end] not in stream.calls.names

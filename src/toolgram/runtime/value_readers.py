@@ -341,7 +341,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 
 
 def end_value(stream: Stream) -> bool:
-    """End the value with the output. Return whether the end closes it: nothing is cut off, and no marker was to close it."""
+    """End the value with the output. Return whether the end closes it: nothing is cut off, and no marker is missing."""
     value = cast(MarkedValue, stream.island)
     if not stream.ended or _argument(stream).read_on or value.unclosed:
         return False
