@@ -23,7 +23,7 @@ from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of, quarter
 from toolgram.events import Reasoning
 from toolgram.integrations.served import Served
-from toolgram.integrations.start_line import UNTOLD_END, start_line
+from toolgram.integrations.start_line import UNMARKED_END, start_line
 from toolgram.observing.paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
@@ -123,7 +123,7 @@ def test_what_stands_around_a_thought_is_known(name: str, vllm: Any) -> None:
         parser = reasoning.served.fmt.parser(prefix=f"{begin}Hm.")
         assert any(isinstance(each, Reasoning) for each in parser.feed("Yes."))
         assert not any(isinstance(each, Reasoning) for each in [*parser.feed(f"{end}No."), *parser.close()])
-    assert (UNTOLD_END in start_line(reasoning.served)) == (name in SHARED_MARKERS)
+    assert (UNMARKED_END in start_line(reasoning.served)) == (name in SHARED_MARKERS)
 
 
 def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:

@@ -62,7 +62,7 @@ def test_plain_text_and_parts() -> None:
     assert parser.invoke(OUTPUT).tool_calls[0]["name"] == "add"
     parts = AIMessageChunk(content=[{"type": "text", "text": "a"}, "b"])
     assert parser.invoke(parts).content == "ab"
-    with pytest.raises(toolgram.ToolgramError, match="no text but int"):
+    with pytest.raises(toolgram.ToolgramError, match="is int, not text"):
         parser.invoke(3)
 
 

@@ -1,12 +1,12 @@
-"""toolgram inside inference servers and libraries. Nothing here is imported by the rest of the package, and nothing
-here imports a server before that server asks for it.
+"""toolgram inside inference servers and libraries. The rest of the package imports nothing from here, and nothing here
+imports a server before that server asks for it.
 
     served              a format as one tokenizer writes it, and one output of it being read; knows no server
     answers             a whole answer as a server's message; knows no server
-    vllm                the plug-in: names for vLLM's registries, and the entry point that puts them there
+    vllm                the plug-in: names for vLLM's registries, and the entry point that registers them
     vllm_surface        everything that is imported from vLLM, and where each version keeps it
     vllm_parsers        the pair of parsers that vLLM drives
-    sglang              the plug-in: names for SGLang's tables, and the entry point that puts them there
+    sglang              the plug-in: names for SGLang's tables, and the entry point that registers them
     sglang_detectors    the pair of detectors that SGLang drives
     llama_cpp           a chat handler for llama-cpp-python
     transformers        a streamer for `generate`

@@ -1,8 +1,7 @@
-"""A whole answer as the message of a server: what becomes of calls that failed, and of reasoning where the server runs
-no reasoning parser.
+"""A whole answer as a server's message: failed calls, and reasoning if the server runs no reasoning parser.
 
-**Calls that failed.** In one message a call that cannot be read is the text that the model wrote, at its place, and is
-no call: no client has to guard `json.loads`. A call that was cut off stays a call, with the beginning of its arguments.
+In one message, a call that cannot be read is the text that the model wrote, at its place: no client has to guard
+`json.loads`. A call that was cut off remains a call, with the beginning of its arguments.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from toolgram.events import (
 from toolgram.message import Message, MessageBuilder
 
 TEXT, CALL = "text", "call"
-WHOLE = "whole"  # as TEXT, and a call that was cut off is text as well
+WHOLE = "whole"  # like TEXT, and a call that was cut off is text as well
 
-FAILED: Mapping[str, frozenset[Status]] = {  # the calls that are text, by the setting
+FAILED: Mapping[str, frozenset[Status]] = {  # setting -> statuses of calls that become text
     TEXT: frozenset({"malformed"}),
     WHOLE: frozenset({"malformed", "truncated"}),
     CALL: frozenset(),
@@ -35,7 +34,7 @@ FAILED: Mapping[str, frozenset[Status]] = {  # the calls that are text, by the s
 
 
 class AnswerBuilder(MessageBuilder):
-    """The message of a whole answer, with the calls that failed where the setting wants them."""
+    """The message of a whole answer, with failed calls as the setting says."""
 
     __slots__ = ("_failed_as_text", "_plain")
 
@@ -48,20 +47,20 @@ class AnswerBuilder(MessageBuilder):
 
     @property
     def reasoning(self) -> MutableSequence[str]:
-        """Where reasoning goes."""
+        """The list that reasoning is added to."""
         return super().reasoning if self._plain is None else self.content
 
     def add(self, events: Iterable[BufferedEvent], offset: int = 0) -> None:
-        """Add events, in order; `offset` is where the first of them begins."""
+        """Add events in order; `offset` is where the first of them begins."""
         super().add(events if self._plain is None else self._plain(events), offset)
 
     def answer(self) -> Message:
-        """The message."""
+        """Return the message."""
         return self.message((), self._failed_as_text)
 
 
 class PlainThought:
-    """Turns reasoning back into the text it was, markers and all: what vLLM expects without a reasoning parser."""
+    """Turns reasoning back into text, markers included, as vLLM expects it without a reasoning parser."""
 
     def __init__(self, marks: frozenset[str]) -> None:
         self._marks = marks
@@ -69,7 +68,7 @@ class PlainThought:
         self._blank = ""
 
     def __call__(self, events: Iterable[Any]) -> list[Any]:
-        """The events, reasoning and its surroundings as content."""
+        """Return the events, with reasoning and its markers as content."""
         given = [*events]
         if not self._thinking and self._are_of_calls(given):
             last = given[-1].source if given and type(given[-1]) is Dropped else ""
@@ -92,7 +91,7 @@ class PlainThought:
         return plain
 
     def _are_of_calls(self, events: Iterable[Any]) -> bool:
-        """Whether none of these is reasoning, its markers, or text; nearly always so in a call."""
+        """Return whether all events are of calls, as nearly all deltas inside a call are."""
         for event in events:
             kind = type(event)
             if kind is ToolCallDelta or kind is ToolCallStart or kind is ToolCallEnd:

@@ -2,9 +2,9 @@
 
     chain = prompt | llm | output_parser(toolgram.get_format("hermes"), tools=tools)
 
-Strategy: LangChain has a place for exactly this, `RunnableGenerator`, which turns an iterator of pieces into another
-one. Pieces are text, or chunks of messages whose content is text. What comes out is the chunks of
-`adapters.langchain`, whose sum is the message: cut-off and malformed calls are its `invalid_tool_calls`.
+Strategy: LangChain's `RunnableGenerator` turns one iterator of pieces into another. Pieces are text, or chunks of
+messages whose content is text. The output is the chunks of `adapters.langchain`, whose sum is the message: cut-off and
+malformed calls are its `invalid_tool_calls`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ def output_parser(
     calls: Calls = "whole",
     strict: bool = False,
 ) -> Runnable[Any, AIMessageChunk]:
-    """A runnable from text to message chunks; `tools`, `prefix` and `strict` are those of `Format.parser`.
-
-    Raises ToolgramError where langchain-core is not installed, and, while it runs, for a piece that has no text.
-    """
+    """Return a runnable from text to message chunks; `tools`, `prefix` and `strict` are those of `Format.parser`. Raise
+    ToolgramError if langchain-core is not installed; the runnable raises it for a piece without text."""
     try:
         from langchain_core.runnables import RunnableGenerator
     except ModuleNotFoundError:
@@ -61,7 +59,7 @@ def output_parser(
 
 
 def _text_of(piece: Any) -> str:
-    """The text of a piece: itself, the content of a message, or that of a prompt's value."""
+    """Return the text of a piece: a string, the content of a message, or that of a prompt's value."""
     content = getattr(piece, "content", piece)
     if isinstance(content, str):
         return content
@@ -69,11 +67,10 @@ def _text_of(piece: Any) -> str:
         parts = [each if isinstance(each, str) else each.get("text", "") for each in content]
         if all(isinstance(each, str) for each in parts):
             return "".join(parts)
-    raise ToolgramError(f"a piece of the output is no text but {type(content).__name__}")
+    raise ToolgramError(f"a piece of the output is {type(content).__name__}, not text")
 
 
 def _reason_of(piece: Any) -> str | None:
-    """Why the model stopped, where a message says so."""
     metadata = getattr(piece, "response_metadata", None)
     reason = metadata.get("finish_reason") if isinstance(metadata, dict) else None
     return reason if isinstance(reason, str) else None

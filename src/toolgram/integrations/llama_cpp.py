@@ -5,11 +5,11 @@
 
 or, for code that chooses a handler by its name, `register()` and `Llama("model.gguf", chat_format="toolgram")`.
 
-Strategy: the request is read as the gateway reads one, so the same is refused, and text of special tokens in messages
-is neutralised. The template in the GGUF file is rendered in derivation's sandbox, and the format is derived from it.
-A call that is asked for is held by a GBNF grammar. llama-cpp-python's own completion hides special tokens, of which
-markers may be some, so tokens are taken from `Llama.generate`: each goes to the parser with its id, and a marker that
-a model only quotes is text.
+Strategy: requests are read as the gateway reads them, so the same ones are refused, and text of special tokens in
+messages is neutralised. The template in the GGUF file is rendered in derivation's sandbox, and the format is derived
+from it. A GBNF grammar enforces a required call. llama-cpp-python's own completion hides special tokens, which may be
+markers, so tokens come from `Llama.generate`: each goes to the parser with its id, and a marker that the model only
+quotes is text.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _BODY = (
 class ChatHandler:
     """A chat handler of llama-cpp-python for any model with a chat template; one serves any number of models.
 
-    `fmt` goes before the format that is derived from the template, `template` before the one in the GGUF file. `calls`
-    and `reasoning` are those of `adapters.ChatChunks`. `thinking` turns reasoning on or off, where the template can;
-    `variables` are further variables for the template. `Llama.create_chat_completion` takes neither.
+    `fmt` overrides the format derived from the template, `template` the template in the GGUF file. `calls` and
+    `reasoning` are those of `adapters.ChatChunks`. `thinking` turns reasoning on or off, if the template can;
+    `variables` are more variables for the template. `Llama.create_chat_completion` takes neither.
     """
 
     def __init__(
@@ -73,12 +73,10 @@ class ChatHandler:
         self._models: WeakKeyDictionary[Any, Model] = WeakKeyDictionary()
 
     def __call__(self, *, llama: Any, stream: bool = False, **options: Any) -> Any:
-        """What `Llama.create_chat_completion` hands on: a completion, or an iterator of its chunks.
-
-        Raises ToolgramError for a request that cannot be answered, before anything is generated.
-        """
+        """Return what `Llama.create_chat_completion` returns: a completion, or an iterator of its chunks. Raise
+        ToolgramError for a request that cannot be answered, before anything is generated."""
         body = {name: options[name] for name in _BODY if options.get(name) not in (None, [])}
-        if body.get("max_tokens", 1) < 1:  # llama-cpp-python's word for no limit
+        if body.get("max_tokens", 1) < 1:  # no limit, in llama-cpp-python
             del body["max_tokens"]
         ask = read_chat(body)
         ask.thinking = self._thinking if ask.thinking is None else ask.thinking
@@ -104,7 +102,7 @@ class ChatHandler:
         yield from chunks.end((), output.reason)
 
     def model_of(self, llama: Any) -> Model:
-        """Template, format and special tokens of a model, found once. Raises ToolgramError where it has no template."""
+        """Return the template, format and special tokens of a model, cached. Raise ToolgramError without a template."""
         known = self._models.get(llama)
         if known is None:
             template = self._template or llama.metadata.get("tokenizer.chat_template")
@@ -128,7 +126,7 @@ class ChatHandler:
 
 
 class _Output:
-    """One output of a model. Its message, reason and usage are known when `events` is over."""
+    """One output of a model. Its message, reason and usage are known after `events`."""
 
     def __init__(
         self, llama: Any, model: Model, ask: Ask, prompt: Prompt, options: Mapping[str, Any], grammar: Any
@@ -138,17 +136,17 @@ class _Output:
         self._tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
         self._room = llama.n_ctx() - len(self._tokens)
         if self._room < 1:
-            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, and the model takes {llama.n_ctx()}")
+            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, but the context has {llama.n_ctx()}")
         self._most = min(ask.limit or self._room, self._room)
         self._stops = StopTexts([*joined([*model.stop, *ask.stop])])
-        self._ends = model.stop  # the stop strings that are the model's own word
+        self._ends = model.stop  # the model's own stop strings
         self._options = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
         self._options |= {"temp": options.get("temperature", 0.2), "grammar": grammar}
         self._options["logits_processor"] = _biased(options.get("logits_processor"), ask.sampling.get("logit_bias"))
         if options.get("seed") is not None:
             llama.set_seed(options["seed"])
         fmt = model.fmt if ask.tools and ask.tool_choice != "none" else model.fmt.text_only
-        # A grammar lets a marker be spelled, too: then its text decides. Otherwise a marker is its token.
+        # With a grammar, a marker may be spelled in text, so its text decides. Otherwise a marker is its token.
         texts = fmt.program.special.values() if grammar is None else ()
         special = {text: number for text in texts if (number := self._id_of(text)) is not None}
         self._parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
@@ -161,7 +159,7 @@ class _Output:
         return ids[0] if len(ids) == 1 else None
 
     def events(self) -> Iterator[list[Event]]:
-        """The events of the output, as its tokens come."""
+        """Yield the events of the output as its tokens come."""
         for pieces in self._pieces():
             if events := self._calls.events(self._parser.feed(pieces)):
                 yield events
@@ -171,7 +169,7 @@ class _Output:
         yield self._calls.events(self._parser.close(None if cut else self.reason))
 
     def _pieces(self) -> Iterator[list[Piece]]:
-        """Text, with the tokens that it is of; characters are whole. Says at its end why it ended."""
+        """Yield text with its tokens, in whole characters. Set the reason at the end."""
         coming, decoder = Coming(), codecs.getincrementaldecoder("utf-8")("replace")
         for token in self._llama.generate(self._tokens, **self._options):
             self._written += 1
@@ -195,17 +193,17 @@ class _Output:
 
     @property
     def message(self) -> Any:
-        """What has been read so far."""
+        """The message so far."""
         return self._calls.message(self._parser.message)
 
     @property
     def usage(self) -> Usage:
-        """How many tokens it took."""
+        """The number of tokens in the prompt and in the output."""
         return Usage(len(self._tokens), self._written)
 
 
 def token_text(vocabulary: Any, token: int) -> bytes:
-    """The text of a token, of a special one too. llama-cpp-python's own reader stops at 32 bytes."""
+    """Return the text of a token, special ones included. llama-cpp-python's own reader stops at 32 bytes."""
     size = 64
     while True:
         buffer = (ctypes.c_char * size)()
@@ -216,7 +214,7 @@ def token_text(vocabulary: Any, token: int) -> bytes:
 
 
 def _biased(given: Any, bias: Mapping[str, float] | None) -> Any:
-    """What changes the likelihood of tokens: the caller's own processors, and `logit_bias`."""
+    """Return the logits processors: the caller's own, and one for `logit_bias`."""
     if not bias:
         return given
     wanted = {int(token): float(value) for token, value in bias.items()}
@@ -230,8 +228,7 @@ def _biased(given: Any, bias: Mapping[str, float] | None) -> Any:
 
 
 def register(name: str = NAME, **settings: Any) -> None:
-    """Make the handler known to llama-cpp-python under a name, for `chat_format=`. `settings` are those of
-    `ChatHandler`."""
+    """Register the handler with llama-cpp-python for `chat_format=`; `settings` are those of `ChatHandler`."""
     register_chat_completion_handler(name)(ChatHandler(**settings))
 
 

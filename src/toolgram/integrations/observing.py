@@ -1,12 +1,12 @@
-"""What an operator sees of toolgram in a vLLM server: its logger, counters, and the outputs that failed.
+"""What an operator sees of toolgram in a vLLM server: its logger, metrics, and recorded failures.
 
 * The counter `toolgram_answers_total` has a label `outcome`: complete, truncated, malformed, repaired, passed_through.
-  It is in the registry of prometheus_client, from which vLLM serves /metrics; where that package is missing, the counts
-  are one line in the log at the end.
-* The gauge `toolgram_tags` has a label `result`: found in the cache, or written anew.
-* TOOLGRAM_RECORD_FAILED=DIRECTORY writes outputs with a call that could not be read there: `failed.jsonl` for `toolgram
-  parse --jsonl output`, and the format beside it. At most MOST_RECORDED outputs of at most LONGEST_RECORDED characters;
-  off by default, because outputs are what users asked and were told.
+  It is in the registry of prometheus_client, which vLLM serves as /metrics; without that package, the counts are logged
+  at the end.
+* The gauge `toolgram_tags` has a label `result`: found (in the cache) or written.
+* TOOLGRAM_RECORD_FAILED=DIRECTORY records outputs with a call that could not be read: `failed.jsonl` (for `toolgram
+  parse --jsonl output`) and the format. At most MOST_RECORDED outputs of at most LONGEST_RECORDED characters.
+  Off by default, because outputs contain users' data.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ counts: Counter[str] = Counter()
 
 
 def count(outcome: str) -> None:
-    """One more answer that came out so."""
+    """Count one more answer with this outcome."""
     counts[outcome] += 1
     counter = _counter()
     if counter is not None:
@@ -51,7 +51,7 @@ def _counter() -> Any:
     try:
         prometheus = import_module("prometheus_client")
     except ImportError:
-        atexit.register(_say_counts)
+        atexit.register(_log_counts)
         return None
     try:
         made: Any = prometheus.Counter("toolgram_answers", "Answers that toolgram has read, by outcome", ["outcome"])
@@ -61,23 +61,20 @@ def _counter() -> Any:
 
 
 def watch_cache(info: Callable[[], Any]) -> None:
-    """Show how many tags of requests were found in a cache, and how many were written anew: `toolgram_tags`."""
+    """Register the gauge `toolgram_tags`: how many tags of requests came from a cache, and how many were written."""
     try:
         gauge: Any = import_module("prometheus_client").Gauge(
             "toolgram_tags", "Tags of requests, by result", ["result"]
         )
-    except (ImportError, ValueError):  # a process without the package, or one that loaded this module twice
+    except (ImportError, ValueError):  # no package, or a process that loaded this module twice
         return
     for result, name in (("found", "hits"), ("written", "misses")):
         gauge.labels(result=result).set_function(partial(lambda each: getattr(info(), each), name))
 
 
-def _say_counts() -> None:
+def _log_counts() -> None:
     if counts:
         logger.info("toolgram: answers read: %s", ", ".join(f"{counts[each]} {each}" for each in OUTCOMES))
-
-
-# --- outputs that failed --------------------------------------------------------------------------------------------
 
 
 class Recorder:
@@ -90,7 +87,7 @@ class Recorder:
         self.written = rows.read_bytes().count(b"\n")
 
     def write(self, fmt: Format, text: str, prefix: str | None, tools: Any, finish_reason: str | None) -> None:
-        """Write one output as a row, and the format if it is not there yet."""
+        """Write one output as a row, and the format unless it is there already."""
         if self.written >= MOST_RECORDED:
             return
         self.written += 1
@@ -104,7 +101,7 @@ class Recorder:
 
 @lru_cache(maxsize=1)
 def recorder() -> Recorder | None:
-    """The recorder that the environment asks for; None without one, or where its directory cannot be written."""
+    """Return the recorder that the environment asks for, or None; also None if its directory cannot be written."""
     asked = os.environ.get(RECORD_VARIABLE)
     if not asked:
         return None
@@ -117,10 +114,10 @@ def recorder() -> Recorder | None:
 
 @lru_cache(maxsize=64)
 def warn_once(text: str) -> None:
-    """Log a warning, once."""
+    """Log a warning once."""
     logger.warning("toolgram: %s", text)
 
 
 def warn_no_constraint(why: str) -> None:
-    """Log a warning, once for each reason, that tool calls are not enforced."""
+    """Log once for each reason that tool calls are not enforced."""
     warn_once(f"calls are parsed but not enforced, because there is no constraint: {why}")

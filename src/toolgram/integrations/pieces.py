@@ -1,8 +1,8 @@
-"""Which token a text comes from: a server's deltas and ids as the pieces that a parser takes.
+"""Tokens and their text: a server's deltas and ids as the pieces that a parser takes.
 
-Strategy: an id does not always come with its text: a server holds back half a character, or what may become a stop
-text.  So ids wait for their text.  What they stand for is decoded when a special token is among them; where the text is
-another one, nothing is known, and the parser gets text and ids as they came.
+Strategy: a server may hold back text (half a character, a possible stop string) whose id it already sent, so ids wait
+for their text. They are decoded if a special token is among them. If the decoded text differs from the server's,
+nothing is known, and the parser gets text and ids as they came.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from toolgram.limits import MOST_WAITING_TOKENS
 from toolgram.runtime.special_tokens import Piece
 
-NO_TOKEN = -1  # the id of text that is no special token
+NO_TOKEN = -1  # the id of text that is not a special token
 
 
 class Coming:
-    """Pieces whose text is still to come."""
+    """Pieces whose text has not come yet."""
 
     __slots__ = ("_pieces",)
 
@@ -29,7 +29,7 @@ class Coming:
         self._pieces.append((text, token_id))
 
     def take(self, size: int) -> list[Piece]:
-        """Take so many characters. Of a piece that they end in, the rest comes later."""
+        """Take `size` characters; a piece may be split."""
         taken: list[Piece] = []
         while self._pieces and (size or not self._pieces[0][0]):
             text, token_id = self._pieces.popleft()
@@ -41,7 +41,7 @@ class Coming:
 
 
 class TokenText:
-    """The ids of one output, and its text. `decode` gives the text of ids, `by_id` has the special tokens."""
+    """The ids and the text of one output. `decode` returns the text of ids, `by_id` has the special tokens."""
 
     __slots__ = ("_before", "_by_id", "_come", "_decode", "_ids", "_special")
 
@@ -49,11 +49,11 @@ class TokenText:
         self._by_id, self._decode = by_id, decode
         self._before: list[int] = []  # the last special token whose text has come,
         self._ids: list[int] = []  # the ids after it,
-        self._special: list[int] = []  # where special tokens are among them,
+        self._special: list[int] = []  # the places of special tokens among them,
         self._come: list[str] = []  # and the text after it
 
     def cut(self, delta: str, token_ids: Sequence[int]) -> list[Piece] | None:
-        """The pieces of a delta. None where text and ids say as much, or where it is not known which text is whose."""
+        """Return the pieces of a delta, or None if the ids add nothing to the text or do not match it."""
         if not self._by_id.keys().isdisjoint(token_ids):
             known = len(self._ids)
             self._special += [known + at for at, token_id in enumerate(token_ids) if token_id in self._by_id]
@@ -75,12 +75,12 @@ class TokenText:
         return None
 
     def forget(self) -> None:
-        """Begin anew: it is not known which text the ids have."""
+        """Start again: the text of the ids is unknown."""
         self._before = [token_id for token_id in self._ids[-1:] if token_id in self._by_id]
         self._ids, self._special, self._come = [], [], []
 
     def _decoded(self) -> list[Piece]:
-        """The pieces that the ids stand for: each special token, and what is between them."""
+        """Return the pieces of the ids: each special token, and the text between them."""
         pieces, before, begin = [], self._before, 0
         for at in self._special:
             token_id = self._ids[at]
@@ -89,13 +89,13 @@ class TokenText:
         return [*pieces, (self._text_of(before, self._ids[begin:]), NO_TOKEN)]
 
     def _text_of(self, before: list[int], token_ids: list[int]) -> str:
-        """The text of ids after a special token: some tokenizers leave out the blank with which a text begins."""
+        """Return the text of ids after a special token; some tokenizers omit a leading blank otherwise."""
         if not token_ids:
             return ""
         return self._decode([*before, *token_ids]).removeprefix("".join(self._by_id[token_id] for token_id in before))
 
     def _go_on(self, come: str, pieces: Sequence[Piece]) -> None:
-        """Forget the special tokens whose text has come, and what is before them."""
+        """Forget the special tokens whose text has come, and everything before them."""
         size, passed, count = 0, 0, 0
         for text, token_id in pieces:
             size += len(text)

@@ -1,8 +1,7 @@
 """What a format's machine and examples say about the markers of reasoning.
 
-Strategy: a trigger of the machine tells by its transitions whether it opens reasoning, closes it, or does something
-else as well. Where channels share their markers no single one of them opens a thought; the examples show what stands
-before one and behind it.
+Strategy: the transitions of a trigger show whether it opens reasoning, closes it, or also does something else. If
+channels share their markers, no single marker opens a thought; the examples show the text before and after one.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from toolgram.program.state import StateProgram
 
 
 def is_reasoning(state: StateProgram) -> bool:
-    """Whether text in a state is a thought."""
+    """Return whether text in a state is a thought."""
     return state.meaning == "reasoning"
 
 
 def is_content(state: StateProgram) -> bool:
-    """Whether text in a state is content."""
+    """Return whether text in a state is content."""
     return state.meaning == "content"
 
 
 def crossing(states: list[StateProgram], inwards: bool) -> set[str]:
-    """The triggers on which a machine goes into reasoning, or out of it."""
+    """Return the triggers on which a machine enters reasoning, or leaves it."""
     return {
         trigger
         for state in states
@@ -40,10 +39,7 @@ def crossing(states: list[StateProgram], inwards: bool) -> set[str]:
 
 
 def only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
-    """Whether a marker does nothing but open reasoning, from where an output begins, or close it.
-
-    Outside reasoning a closing marker may be dropped, and inside reasoning an opening one: both change nothing.
-    """
+    """Return whether a marker only opens reasoning, at the beginning of an output, or only closes it, or is dropped."""
     rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
     opens = all(is_reasoning(move.dest) for _, move in rows)
     begins = initial is not None and trigger in initial.row
@@ -54,14 +50,14 @@ def only_about_reasoning(trigger: str, states: list[StateProgram], initial: Stat
 
 
 def opens_and_closes(trigger: str, states: list[StateProgram]) -> bool:
-    """Whether a marker that opens reasoning also closes it, and does nothing else."""
+    """Return whether a marker that opens reasoning also closes it, and does nothing else."""
     rows = [(is_reasoning(state), state.row[trigger].dest) for state in states if trigger in state.row]
     return all(dest.is_text and is_reasoning(dest) != inside for inside, dest in rows)
 
 
 def around_a_thought(fmt: Format, starts: Collection[str], ends: Collection[str]) -> tuple[str, str]:
-    """What opens a thought and what closes it, as the first example with one has it: one of the markers `starts` and
-    one of `ends`, which do nothing else, or all that stands there. Without examples any of those; "" for nothing."""
+    """Return what opens and what closes a thought in the first example with one: one of the markers `starts` and one of
+    `ends`, or else all the text there. Without examples, return any of those; "" if there are none."""
     opening, closing = _shown_around_a_thought(fmt)
     return (
         _marker_in(opening, starts) or opening.strip() or min(starts, default=""),
@@ -71,18 +67,18 @@ def around_a_thought(fmt: Format, starts: Collection[str], ends: Collection[str]
 
 @lru_cache(maxsize=64)
 def exports_write_a_thought(fmt: Format, prefix: str, opening: str) -> bool:
-    """Whether an export behind a prefix may begin with a thought: whether the examples show one there."""
+    """Return whether the examples show a thought after a prefix, so that exports allow one there."""
     try:
         root, _ = expression(fmt, export_request(tool_choice="none"), prefix, str)
     except ToolgramError:
         return False
-    shown, _ = _shown_around_a_thought(fmt)  # with blanks, and with what prompts have written
+    shown, _ = _shown_around_a_thought(fmt)  # with blanks, and with the end of the prompt
     first = max((text for text in fmt.program.literals.values() if shown.startswith(text)), key=len, default=opening)
     return any(behind(root, text) != NOTHING for text in (opening, shown, first) if text)
 
 
 def _marker_in(text: str, markers: Collection[str]) -> str:
-    """The marker that a text has in it; a blank before a word belongs to it, as tokens begin with one."""
+    """Return the marker in a text, with a blank before a word, because tokens begin with one."""
     for marker in sorted(markers):
         before, found, _ = text.partition(marker)
         if found:
@@ -91,7 +87,7 @@ def _marker_in(text: str, markers: Collection[str]) -> str:
 
 
 def _shown_around_a_thought(fmt: Format) -> tuple[str, str]:
-    """The text before the first thought of an example, and the one behind it up to the end of a marker."""
+    """Return the text before the first thought of an example, and the text after it up to the end of a marker."""
     for prefix, output, tools in canonical_outputs(fmt):
         parser = fmt.parser(tools, "", keep_message=False)
         opening, closing, inside = "", "", False

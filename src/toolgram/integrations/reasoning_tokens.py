@@ -1,4 +1,4 @@
-"""How many of the generated tokens are reasoning: from ids if all markers are tokens, and else from text."""
+"""Count reasoning tokens: from ids if all markers are tokens, else from text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from toolgram.integrations.served import BLOCK, Served
 
 
 class TokenCounter:
-    """Counts the tokens of reasoning among generated ids, each id once however often the growing list is shown."""
+    """Counts reasoning tokens in a growing list of generated ids, each id once."""
 
     def __init__(self, served: Served, prefix: str, opened: bool) -> None:
         self._served = served
         self._inside = opened
         self._done = 0
         self._count = 0
-        self._held = 0  # tokens that may turn out to be a marker
+        self._held = 0  # tokens that may be part of a marker
         fmt = served.fmt
         by_text = fmt is not None and served.reasons and not served.counts_by_id
         self._parser = fmt.parser(prefix=prefix, keep_message=False) if fmt is not None and by_text else None
 
     def count(self, token_ids: Sequence[int]) -> int:
-        """How many of these, of which the first ones were counted before, are reasoning. Markers are not."""
+        """Return how many of these ids are reasoning, without markers; those already counted are skipped."""
         fresh = token_ids[self._done :]
         if self._parser is not None:
             self._by_text(fresh)

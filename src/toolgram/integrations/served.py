@@ -1,11 +1,11 @@
 """A format as one tokenizer writes it, and one output of it as it is read: what a server needs beyond the format.
 
-Strategy: a server hands out a tokenizer, token ids and text; a format knows texts and states.  `Served` translates
-between the two once per tokenizer: which format, which of its markers are single tokens, where a prompt leaves the
-model.  `Session` is one output: one toolgram parser, however many of a server's objects look at it.
+Strategy: a server has a tokenizer, token ids and text; a format has texts and states. `Served` translates between them
+once per tokenizer: which format, which of its markers are single tokens, where a prompt leaves the model. `Session` is
+one output: one toolgram parser, shared by all of a server's objects that read it.
 
-Nothing here raises on what a tokenizer lacks or a model says.  Without a format, `Served.fmt` is None, `why` says why,
-and text passes through.
+Nothing here raises for an incomplete tokenizer or for any output. Without a format, `Served.fmt` is None, `why` is the
+reason, and text passes through.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from toolgram.spec.data import TEXT
 
 AUTO = "auto"  # the format is chosen from the tokenizer
 MISTRAL_V11 = 11  # the first version of Mistral's tokenizers that writes [ARGS]
-TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, where the server is given one that the tokenizer does not know
+TEMPLATE_VARIABLE = "TOOLGRAM_CHAT_TEMPLATE"  # a file, for a server with a template that the tokenizer does not have
 BLOCK = 32  # tokens that are decoded at once to be counted
 _MOST_TOKENS = 4  # of one character
 
@@ -57,14 +57,14 @@ class Served:
         self.fmt, self.why = format_of(tokenizer, name)
         self.tokens = _added_tokens(tokenizer)
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
-        self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # that end an output
-        self._model: Any = None  # the server's configuration of it
+        self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
+        self._model: Any = None  # the server's configuration of the model
         self._prompts = _generation_prompts(self.fmt)
-        self._behind: dict[str, str] = {}  # where the ends of prompts leave reasoning; a template writes a few of them
+        self._after: dict[str, str] = {}  # prefix -> reasoning after it; a template writes only a few prefixes
         self._read_program()
 
     def _read_program(self) -> None:
-        """Read what the format's machine says of reasoning and of turns, in texts and in ids."""
+        """Read the markers of reasoning and of turns from the format's machine, as texts and as ids."""
         program = self.fmt.program if self.fmt else None
         states = list(program.states.values()) if program else []
         literals = program.literals if program else {}
@@ -79,12 +79,11 @@ class Served:
     def _read_reasoning(
         self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
     ) -> None:
-        """Read which markers begin and end reasoning."""
         self.reasoning_states = frozenset(state.name for state in states if is_reasoning(state))
         starts_of = crossing(states, inwards=True) & literals.keys()
         ends_of = crossing(states, inwards=False) & literals.keys()
         starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
-        # A marker of reasoning and of nothing else, such as <think>; harmony's <|message|> is none.
+        # A marker of reasoning and of nothing else, such as <think>, but not harmony's <|message|>.
         only = {literals[trigger] for trigger in literals if only_about_reasoning(trigger, states, initial)}
         self.start_texts, self.end_texts = frozenset(starts & only), frozenset(ends & only)
         self.marks = self.start_texts | self.end_texts
@@ -99,13 +98,13 @@ class Served:
         self.counts_by_id = bool(self.marks) and all(text in self.tokens for text in self.marks)
 
     def see_model(self, model_config: Any) -> None:
-        """Add the ids that end an output as the server's generation config says, when the first request comes."""
+        """Add the end ids of the server's generation config, when the first request comes."""
         if self._model is model_config or model_config is None:
             return
         self._model = model_config
         try:
             found = model_config.try_get_generation_config()
-        except Exception as error:  # the server reads it as well, and says what is wrong with it
+        except Exception as error:  # the server reads it as well, and reports what is wrong with it
             logger.debug("toolgram: no generation config: %r", error)
         else:
             self.eos_ids |= frozenset(_numbers(found.get("eos_token_id")))
@@ -116,40 +115,36 @@ class Served:
     def _turn_boundaries(
         self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
     ) -> frozenset[int]:
-        """Return the special tokens after the last of which a prompt is read.
-
-        They end a turn or a message: the format does not know them, or they take it back to its beginning. Markers of
-        reasoning, of calls and of headers are none.
-        """
+        """Return the special tokens that end a turn or a message; a prompt's prefix begins after the last of them. The
+        format does not know them, or they take it back to its beginning. Markers of reasoning, calls and headers do
+        neither."""
         beginnings = [initial, initial.row[TEXT].dest if initial and TEXT in initial.row else initial]
         begun_by = {trigger for state in states for trigger, move in state.row.items() if move.dest in beginnings}
         inner = {text for trigger, text in literals.items() if trigger not in begun_by}
-        # Nor are tokens of which such a marker is put together, as `<|open|>` of `<|open|>think<|sep|>`.
+        # Nor do tokens that are part of such a marker, as `<|open|>` of `<|open|>think<|sep|>`.
         within = self.marks | self.both_ways | inner
         return frozenset(number for text, number in self.tokens.items() if not any(text in marker for marker in within))
 
     @property
     def reasons(self) -> bool:
-        """Whether the format knows reasoning at all."""
+        """True if the format has reasoning."""
         return bool(self.reasoning_states)
 
     @property
-    def tells_its_end(self) -> bool:
-        """Whether a marker ends reasoning and does nothing else, so that one token tells the end."""
+    def has_end_marker(self) -> bool:
+        """True if a marker ends reasoning and does nothing else, so that one token shows the end."""
         return bool(self.end_texts)
 
     @property
     def needs_special_text(self) -> bool:
-        """Whether the server must leave special tokens in the text for the format to be read.
-
-        Mistral's tokenizers always leave the ones that matter, and spoil characters when told to leave all of them.
-        """
+        """True if the server must leave special tokens in the text for the format to be read. Mistral's tokenizers
+        always leave those that matter, and spoil characters if they have to leave all of them."""
         if self.fmt is None or self.is_mistral:
             return False
         return not self.special_texts.isdisjoint(self.fmt.program.special.values())
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of ids, special tokens and all; nothing where the tokenizer cannot say."""
+        """Return the text of ids, special tokens included; "" if the tokenizer fails."""
         tokenizer = self.tokenizer_ref()
         try:
             return str(tokenizer.decode(list(token_ids), skip_special_tokens=False)) if tokenizer is not None else ""
@@ -157,10 +152,10 @@ class Served:
             return ""
 
     def prefix(self, prompt: Sequence[int]) -> str:
-        """What the prompt has already written for the model: the text behind its last turn marker.
+        """Return what the prompt has already written for the model: the text after its last turn marker.
 
-        A derived format knows the generation prompts of its template; any other prompt (an answer to be continued) is
-        cut at the last special token that is no marker of reasoning.
+        A derived format knows the generation prompts of its template. Other prompts (an answer to be continued) are cut
+        at the last special token that is not a marker of reasoning.
         """
         if self.fmt is None:
             return ""
@@ -178,64 +173,60 @@ class Served:
         return self.decode(prompt[begin:])
 
     def default_prefix(self) -> str:
-        """What the template's own generation prompt writes for the model, for a server that does not say the prompt."""
+        """Return the template's own generation prompt, for a server that does not show the prompt."""
         return self.fmt.generation_prompt if self.fmt else ""
 
     def reasoning_after(self, prompt: Sequence[int]) -> str:
-        """ "open" where the prompt leaves the model inside reasoning, else "".
+        """Return "open" if the prompt leaves the model in reasoning, "closed" if no reasoning will follow, else ""."""
+        return self.reasoning_after_text(self.prefix(prompt))
 
-        "closed" where the prompt has closed it, or has opened an answer in which no thought can begin.
-        """
-        return self.reasoning_behind(self.prefix(prompt))
-
-    def reasoning_behind(self, prefix: str) -> str:
-        """The same, told from what the prompt has already written for the model."""
+    def reasoning_after_text(self, prefix: str) -> str:
+        """Return where a prompt leaves reasoning, like `reasoning_after`, by the text that `prefix` returns for it."""
         if self.fmt is None or not self.reasons:
             return "closed"
         if not prefix:
             return ""
-        known = self._behind.get(prefix)
+        known = self._after.get(prefix)
         if known is not None:
             return known
-        state = self._state_behind(prefix)
+        state = self._state_after(prefix)
         in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
         closed = in_answer or self.has_thought(prefix)
         found = "open" if is_reasoning(state) else "closed" if closed else ""
-        if len(self._behind) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
-            self._behind[prefix] = found
+        if len(self._after) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
+            self._after[prefix] = found
         return found
 
     @cached_property
     def around_a_thought(self) -> tuple[str, str]:
-        """What opens a thought and what closes it, for a server that counts its tokens; "" where it is not known."""
+        """The opening and the closing text of a thought, for a server that counts its tokens; "" if unknown."""
         return around_a_thought(self.fmt, self.start_texts, self.end_texts) if self.fmt else ("", "")
 
     def has_thought(self, prefix: str) -> bool:
-        """Whether a prefix has the end of a thought in it."""
+        """Return whether a prefix contains the end of a thought."""
         return any(text in prefix for text in self.end_texts | self.both_ways)
 
-    def behind_thought(self, prefix: str) -> str:
-        """A prefix with a thought behind it that has ended; "" where thoughts of several kinds end differently."""
-        starts = [""] if self.reasoning_behind(prefix) == "open" else sorted(self.start_texts)
-        ended: dict[str, str] = {}  # by the state
+    def after_thought(self, prefix: str) -> str:
+        """Return a prefix with a thought added and ended; "" if different kinds of thoughts end differently."""
+        starts = [""] if self.reasoning_after_text(prefix) == "open" else sorted(self.start_texts)
+        ended: dict[str, str] = {}  # by state
         for begun in (prefix + start for start in starts):
             for text in (begun + ending for ending in sorted(self.end_texts)):
-                if self.reasoning_behind(begun) == "open" and self.reasoning_behind(text) == "closed":
-                    ended.setdefault(self._state_behind(text).name, text)
+                if self.reasoning_after_text(begun) == "open" and self.reasoning_after_text(text) == "closed":
+                    ended.setdefault(self._state_after(text).name, text)
         return next(iter(ended.values())) if len(ended) == 1 else ""
 
-    def _state_behind(self, prefix: str) -> StateProgram:
-        """The state in which an output begins."""
+    def _state_after(self, prefix: str) -> StateProgram:
         assert self.fmt is not None
         return self.fmt.program.states[self.fmt.parser(prefix=prefix, keep_message=False).state]
 
     def ends_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        """Whether the last tokens end reasoning, told from ids alone and in time that does not grow.
+        """Return whether the last tokens end reasoning, from ids alone and in constant time.
 
-        The engine holds what follows to a grammar. The grammar has the opening marker of a call in it, so a call that
-        begins inside a thought does not count: its marker has passed. Nor does a marker that ends every kind of message
-        (channels): what must follow it is another header, so calls are read there and not enforced. Nor does a marker
-        on both sides of a thought: which side it is depends on all that went before.
+        After that, a grammar constrains the output. It includes the opening marker of a call, so a call that begins
+        inside a thought does not count: its marker has passed. Nor does a marker that ends every kind of message
+        (channels), because another header must follow: calls are read there and not enforced. Nor does a marker on both
+        sides of a thought: which side it is depends on all the text before.
         """
         if self.fmt is None or not self.reasons:
             return True
@@ -255,7 +246,7 @@ _NOTABLE = frozenset({ToolCallEnd, Malformed})
 
 
 class Session:
-    """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
+    """One output, read by one toolgram parser. Cheap to make: the parser is made with the first text."""
 
     __slots__ = (
         "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "call_ids", "calls", "counts", "cut",
@@ -270,25 +261,25 @@ class Session:
     ) -> None:
         self.served = served
         self.tools = tools
-        self.counts = True  # whether this is the one session of its answer that is counted
-        self.calls = calls  # False: an answer to a request without tools, in which a call is text
-        self.builder: MessageBuilder | None = None  # what makes the message of a whole answer
-        self.prefix: str | None = None  # not told
+        self.counts = True  # this session counts its answer
+        self.calls = calls  # False: the request has no tools, and a call is text
+        self.builder: MessageBuilder | None = None  # folds a whole answer into a message
+        self.prefix: str | None = None  # unknown
         self.call_ids: CallIds | None = None
-        self.queue: list[Event] | None = None  # read by one of a server's parsers, and meant for the other
+        self.queue: list[Event] | None = None  # read by one of a server's parsers for the other
         self.last = -1  # the id of the last token
-        self.eos_ids = served.eos_ids  # an output whose last token is one of these has ended by itself
+        self.eos_ids = served.eos_ids  # an output that ends with one of these ended by itself
         self.stops: Sequence[str] = ()  # the stop strings of the request
-        self.cut = False  # whether the server says that the output did not end by itself
-        self._recent: list[int] = []  # the ids in which a stop string may be, if there are any
+        self.cut = False  # the server says that the output did not end by itself
+        self._recent: list[int] = []  # ids in which a stop string may be, if there are any
         self.failed = False
         self._parser: Parser | None = None
         self._tokens = TokenText(served.by_id, served.decode)
         self._statuses: set[str] = set()  # of the calls that have ended
-        self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept for the outputs that fail
+        self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept to record failures
 
     def see_request(self, request: Any) -> None:
-        """Read how the output of a request may end: at ids of its own, at its stop strings, or at no end id at all."""
+        """Read how the output of a request may end: at its own ids or stop strings, or at no end id at all."""
         own = frozenset() if getattr(request, "ignore_eos", False) else self.served.eos_ids
         self.eos_ids = own.union(getattr(request, "stop_token_ids", None) or ())
         asked = getattr(request, "stop", None) or ()
@@ -300,11 +291,9 @@ class Session:
         token_ids: Sequence[int] | None,
         new_builder: Callable[[frozenset[str]], Builder],
     ) -> tuple[list[Event], Builder]:
-        """Return the events of a whole answer with the same tools and prompt, which a session of its own reads, and
-        what has folded them into a message.
-
-        `new_builder` is given the closing markers. What could not be read is content, all of it.
-        """
+        """Return the events of a whole answer and the builder that folded them into a message. A session of its own,
+        with the same tools and prompt, reads it. `new_builder` takes the closing markers. If reading fails, the whole
+        text is content."""
         other = Session(self.served, self.tools, self.calls)
         other.prefix, other.call_ids = self.prefix, self.call_ids
         other.eos_ids, other.stops, other.cut = self.eos_ids, self.stops, self.cut
@@ -318,7 +307,7 @@ class Session:
         return events, builder
 
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
-        """The events of a delta. Where anything fails, which nothing should, text passes through from there on."""
+        """Return the events of a delta. If anything fails, which nothing should, text passes through from there on."""
         if self._raw is not None:
             self._raw.append(text)
         parser = self._parser
@@ -351,7 +340,7 @@ class Session:
                 self._statuses.add("malformed")
 
     def _count(self, finish_reason: str | None) -> None:
-        """This answer is over: it is counted, and kept where it could not be read."""
+        """Count this answer, which is over, and record it if it could not be read."""
         outcome = next((each for each in ("malformed", "truncated") if each in self._statuses), "complete")
         if self.failed or self.served.fmt is None:
             outcome = "passed_through"
@@ -374,8 +363,7 @@ class Session:
         self._recent = [*self._recent[-before:], *token_ids]
 
     def _stopped_by(self) -> str:
-        """Return the stop string that has ended the output; "" for none. A server looks for them in every step, so the
-        first one is the last."""
+        """Return the stop string that ended the output, or "". Servers look in every step, so one is enough."""
         if not self._recent:
             return ""
         ids = self._recent[:-1] if self.last in self.eos_ids else self._recent
@@ -385,8 +373,8 @@ class Session:
     def close(self) -> list[Event]:
         """Return the events of the end.
 
-        An output has ended by itself if its last token is an end id, and no stop string has cut it off before. A stop
-        string that a server has taken out of the text is read, if it closes what is open: the model has written it.
+        An output ended by itself if its last token is an end id and no stop string cut it off before. A stop string
+        that the server removed from the text is read if it closes what is open, because the model wrote it.
         """
         stopped_by = self._stopped_by()
         reason = "stop" if self.last in self.eos_ids and not stopped_by and not self.cut else None
@@ -402,12 +390,12 @@ class Session:
         try:
             if self.counts:
                 self._count(reason)
-        except Exception as error:  # a disk that is full must not cost an answer
+        except Exception as error:  # a full disk must not cost an answer
             logger.warning("toolgram: an answer was not counted: %r", error)
         return events
 
     def _closed_by(self, parser: Parser, marker: str) -> list[Event]:
-        """Return the events of a stop string, if it is a marker that closes the call that is open, and else none."""
+        """Return the events of a stop string that is a marker and closes the open call; else no events."""
         fmt = self.served.fmt
         if fmt is None or marker.strip() not in fmt.program.closing:
             return []
@@ -438,13 +426,11 @@ class Session:
         return [Content(text, text)] if text else []
 
 
-# --- one per tokenizer ----------------------------------------------------------------------------------------------
-
 _kept: dict[tuple[int, str], Served] = {}
 
 
 def served(tokenizer: Any, name: str = AUTO) -> Served:
-    """The format of this name, as this tokenizer writes it. With `auto`, the tokenizer decides which format it is."""
+    """Return the named format as this tokenizer writes it; with `auto`, the tokenizer decides which format it is."""
     key = (id(tokenizer), name)
     found = _kept.get(key)
     if found is None or found.tokenizer_ref() is not tokenizer:
@@ -455,12 +441,12 @@ def served(tokenizer: Any, name: str = AUTO) -> Served:
 def _reference(tokenizer: Any) -> Callable[[], Any]:
     try:
         return ref(tokenizer)
-    except TypeError:  # one that cannot be referred to weakly is kept
+    except TypeError:  # kept if it has no weak references
         return lambda: tokenizer
 
 
 def format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
-    """The format and a warning, which may be empty. Never raises: a mistake here must not stop the server."""
+    """Return the format and a warning, or "". Never raises: a mistake here must not stop the server."""
     try:
         if name != AUTO:
             return get_format(name).with_suffix_of(_added_tokens(tokenizer)), ""
@@ -469,7 +455,7 @@ def format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
             return get_format("mistral_v11" if version >= MISTRAL_V11 else "mistral_v3"), ""
         return _derived(tokenizer)
     except Exception as error:
-        return None, f"{_named(tokenizer)} gives no format, text passes through: {error}"
+        return None, f"no format for {_named(tokenizer)}, text passes through: {error}"
 
 
 def _derived(tokenizer: Any) -> tuple[Format | None, str]:
@@ -485,8 +471,8 @@ def _derived(tokenizer: Any) -> tuple[Format | None, str]:
     fmt = derive_format(template, bos_token=bos, eos_token=eos)
     lost = [line for line in fmt.report.warnings if "calls" in line and "read as text" in line] if fmt.report else []
     if lost or not fmt.spec.transitions or not _can_call(fmt):
-        why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "it shows no tool calls"
-        return fmt, f"the chat template of {_named(tokenizer)} gives no tool calls, they pass as text: {why}"
+        why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "no call was found in it"
+        return fmt, f"the chat template of {_named(tokenizer)} shows no tool calls, so they pass as text: {why}"
     return fmt, ""
 
 
@@ -495,13 +481,13 @@ def _can_call(fmt: Format) -> bool:
 
 
 def chat_template_of(tokenizer: Any) -> str | None:
-    """The chat template that a tokenizer brings, the one for tools where it has several; the file of the environment
-    variable TOOLGRAM_CHAT_TEMPLATE goes before it. Raises OSError where that file cannot be read."""
+    """Return a tokenizer's chat template, the one for tools if it has several. The file of the environment variable
+    TOOLGRAM_CHAT_TEMPLATE takes precedence. Raise OSError if that file cannot be read."""
     path = os.environ.get(TEMPLATE_VARIABLE)
     if path:
         return Path(path).read_text(encoding="utf-8")
     template = getattr(tokenizer, "chat_template", None)
-    if isinstance(template, (list, tuple)):  # as tokenizer_config.json has it
+    if isinstance(template, (list, tuple)):  # as in tokenizer_config.json
         template = {item["name"]: item["template"] for item in template if isinstance(item, Mapping)}
     if isinstance(template, Mapping):
         named = [template.get(key) for key in ("tool_use", "default")] + list(template.values())
@@ -510,7 +496,7 @@ def chat_template_of(tokenizer: Any) -> str | None:
 
 
 def _mistral_version(tokenizer: Any) -> int | None:
-    """The version of a Mistral tokenizer; None for any other."""
+    """Return the version of a Mistral tokenizer; None for any other."""
     if not any("MistralTokenizer" in kind.__name__ for kind in type(tokenizer).__mro__):
         return None
     version = getattr(tokenizer, "version", None)
@@ -518,7 +504,7 @@ def _mistral_version(tokenizer: Any) -> int | None:
 
 
 def _added_tokens(tokenizer: Any) -> dict[str, int]:
-    """The tokens that are whole markers: added to the vocabulary, or special."""
+    """Return the tokens that may be whole markers: added to the vocabulary, or special."""
     found: dict[str, int] = {}
     try:
         found.update(tokenizer.get_added_vocab())
@@ -533,7 +519,6 @@ def _added_tokens(tokenizer: Any) -> dict[str, int]:
 
 
 def _numbers(ids: Any) -> list[int]:
-    """Return ids, of which there may be one, several or none."""
     return [each for each in (ids if isinstance(ids, (list, tuple)) else [ids]) if isinstance(each, int)]
 
 
@@ -549,7 +534,7 @@ def _named(tokenizer: Any) -> str:
 
 
 def _generation_prompts(fmt: Format | None) -> list[tuple[str, str]]:
-    """The generation prompts that a derived format's template was seen to write, and what each opens; longest first."""
+    """Return the generation prompts of a derived format's template and what each opens, longest first."""
     analysis = fmt.report.analysis if fmt is not None and fmt.report is not None else None
     if analysis is None:
         return []

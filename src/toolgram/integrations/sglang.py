@@ -5,11 +5,11 @@
 SGLang calls `register`, the entry point `toolgram` of the group `sglang.srt.plugins`, in each of its processes, in the
 server before it reads its arguments.
 
-    toolgram            the format follows from the tokenizer: it is derived from the chat template
+    toolgram            the format is derived from the tokenizer's chat template
     toolgram_<format>   a shipped format
 
-SGLANG_PLUGINS, SGLang's own list of plug-ins to load, must include `toolgram` where it is set. The tables are no
-promised interface: where one of them is missing, a warning says so and the server starts without toolgram.
+If SGLANG_PLUGINS, SGLang's own list of plug-ins to load, is set, it must include `toolgram`. The tables are not a
+public interface: if one is missing, toolgram logs a warning and the server starts without it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ logger = logging.getLogger("sglang.toolgram")
 
 
 def parser_names() -> dict[str, str]:
-    """The names that are registered, each with its format; "auto" means that the format follows from the tokenizer."""
+    """Return the registered names, each with its format; "auto" means that the tokenizer decides."""
     return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
 
 
 def register() -> None:
-    """Put toolgram's names into SGLang's tables. Called by SGLang; any number of times; never raises."""
+    """Add toolgram's names to SGLang's tables. Called by SGLang, any number of times; never raises."""
     try:
         _register()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "sglang":
             logger.warning("toolgram cannot be registered with SGLang: %s; %s", error, NEEDED)
-    except Exception as error:  # a server that starts without toolgram is better than one that does not start
+    except Exception as error:  # a server without toolgram is better than one that does not start
         logger.warning("toolgram cannot be registered with SGLang: %r; %s", error, NEEDED)
 
 
@@ -61,15 +61,15 @@ def _register() -> None:
 
 
 def _add(names: list[str], table: dict[str, Any], name: str, detector: type[Any]) -> None:
-    """A name for the command line, and its class for the server."""
+    """Add a name for the command line, and its class for the server."""
     if name not in names:
         names.append(name)
     table[name] = detector
 
 
 def keep_special_tokens(result: Any, serving: Any, request: Any, *rest: Any) -> None:
-    """Markers of reasoning that are special tokens have to be in the text. Called behind SGLang's method for it, which
-    has a list of its own parsers; for requests with tools, SGLang leaves special tokens in the text anyway."""
+    """Leave special tokens in the text if they are markers of reasoning. Called after SGLang's method for this, which
+    lists its own parsers only; for requests with tools, SGLang leaves special tokens in the text anyway."""
     served = getattr(getattr(serving, "_reasoning_detector", None), "served", None)
     if served is not None and served.reasons and served.needs_special_text:
         request.skip_special_tokens = False

@@ -1,20 +1,19 @@
-"""The detectors that SGLang drives: one for reasoning, and one for calls, which reads what that leaves.
+"""The detectors that SGLang drives: one for reasoning, and one for calls, which reads the rest.
 
-How SGLang drives them: the reasoning detector is given the text of an output, and no token ids. Its `normal_text` goes
-to the tool detector where a request has tools, and to the client otherwise. Both are told the tokenizer, neither the
-prompt.
+How SGLang drives them: the reasoning detector gets the text of an output, without token ids. Its `normal_text` goes to
+the tool detector if a request has tools, and to the client otherwise. Both get the tokenizer, neither the prompt.
 
-Strategy: each reads with a toolgram parser of its own. The reasoning detector hands on the *source* of everything that
-is no reasoning, markers and all, so that the tool detector reads what the model wrote; only the markers of reasoning,
-and the blanks behind them, stay behind. Without a tool detector it hands on the text, calls being text as well.
-Without a reasoning detector, the tool detector leaves reasoning in the content as it stands, as SGLang's own do.
+Strategy: each has a toolgram parser of its own. The reasoning detector passes on the *source* of everything except
+reasoning, its markers, and the blanks after them, so the tool detector reads what the model wrote. Without a tool
+detector it passes on text, calls included. Without a reasoning detector, the tool detector leaves reasoning in the
+content unchanged, as SGLang's own detectors do.
 
-**What the prompt has begun** follows from the format. A derived format knows the generation prompts of its template;
-SGLang says whether a request wants reasoning, which chooses among them. A format that was named knows nothing of the
-template: reasoning is then open where SGLang says that it is.
+**What the prompt has begun** follows from the format. A derived format knows the generation prompts of its template,
+and SGLang says whether a request wants reasoning, which chooses one. For a named format, reasoning is open if SGLang
+says so.
 
-**The end.** A detector is not told why an output ended. A value that only the end closes may have been cut off, so
-such a call is handed out as far as it was written, and never as complete.
+**The end.** Detectors do not know why an output ended. A value that only the end closes may have been cut off, so such
+a call is sent as far as it was written, and never as complete.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from sglang.srt.parser import reasoning_parser
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder, PlainThought
 from toolgram.integrations.served import AUTO, Served, Session, served
-from toolgram.integrations.start_line import say_start
+from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_tags import structural_tag
 
 _ON, _OFF, _UNSET = "on", "off", "unset"
 
 
 class _NoTokenizer:
-    """Stands for the tokenizer where SGLang gives none: nothing is known of the model."""
+    """Replaces the tokenizer if SGLang gives none: nothing is known of the model."""
 
     chat_template = None
 
@@ -48,7 +47,7 @@ _NO_TOKENIZER = _NoTokenizer()
 
 def _served(tokenizer: Any, format_name: str) -> Served:
     found = served(_NO_TOKENIZER if tokenizer is None else tokenizer, format_name)
-    say_start(found)
+    log_start(found)
     return found
 
 
@@ -65,12 +64,12 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._plain = PlainThought(self.served.marks)
         self._waiting: list[Event] = []
         self._read: tuple[str, StreamingParseResult] | None = None  # the last whole answer
-        self._begun = False  # whether a call begins in it
+        self._begun = False  # a call begins in it
 
     def _new_session(self) -> Session:
         session = Session(self.served, self._declared)
         prompt = self.served.default_prefix()
-        session.prefix = prompt if self.served.reasoning_behind(prompt) == "" else ""
+        session.prefix = prompt if self.served.reasoning_after_text(prompt) == "" else ""
         return session
 
     def _declared(self) -> list[Any]:
@@ -79,13 +78,13 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
     # --- a whole answer
 
     def has_tool_call(self, text: str) -> bool:
-        """Whether the text is more than content, so that it has to be read. SGLang asks before it says which tools are
-        declared, and a call that fails without them may be one with them."""
+        """Return whether the text is more than content. SGLang asks before it says which tools are declared, and a call
+        that fails without them may count with them."""
         result = self.detect_and_parse(text, self._tools)
         return self._begun or bool(result.calls) or result.normal_text != text
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
-        """The content and the calls of a whole answer."""
+        """Return the content and the calls of a whole answer."""
         if self._read is not None and self._read[0] == text and self._tools == tools:
             return self._read[1]
         self._tools = tools
@@ -106,33 +105,33 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
     # --- a stream
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> StreamingParseResult:
-        """What a piece of the output makes certain. SGLang sends the text of a result before its calls, so text that
-        follows a call waits for the next piece."""
+        """Return what a piece of the output makes certain. SGLang sends the text of a result before its calls, so text
+        that follows a call waits for the next piece."""
         self._tools = tools
         events = [*self._waiting, *self._plain(self._session.feed(new_text, None))]
-        place = _behind_calls(events)
+        place = _end_of_calls(events)
         self._waiting = events[place:]
         return _result(events[:place])
 
     def finish(self, tools: Sequence[Any]) -> StreamingParseResult:
-        """What the end makes certain."""
+        """Return what the end makes certain."""
         self._tools = tools
         events = [*self._waiting, *self._plain(self._session.close())]
         self._waiting = []
         return _result(events)
 
-    # --- what holds the model to its calls
+    # --- constraints
 
     def supports_structural_tag(self) -> bool:
-        """No tag of SGLang's own making: this format is not described by a beginning and an end."""
+        """Return False: SGLang cannot describe this format by a beginning and an end."""
         return False
 
     def parses_required_natively(self) -> bool:
-        """A forced call is written as any other, and read as any other."""
+        """Return True: a forced call is written and read as any other."""
         return True
 
     def structure_info(self) -> Callable[[str], Any]:
-        """Not asked for, since `supports_structural_tag` says no."""
+        """Raise: SGLang does not ask for this, since `supports_structural_tag` returns False."""
         raise NotImplementedError("toolgram writes its structural tags itself")
 
     def get_structural_tag(
@@ -142,8 +141,8 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         thinking_mode: bool = False,
         parallel_tool_calls: bool = True,
     ) -> Any:
-        """What holds the model to the format's calls, from toolgram's own export; None, with a warning, where nothing
-        can. With `thinking_mode`, the tag begins with the reasoning; otherwise SGLang waits for its end."""
+        """Return toolgram's own export as a tag that constrains calls; None, with a warning, if there is none. With
+        `thinking_mode`, the tag begins with the reasoning; otherwise SGLang waits for its end."""
         asked = SimpleNamespace(tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls)
         declared = _chat_shape(tools or ())
         prefix = self.served.default_prefix() if thinking_mode else self._session.prefix
@@ -151,8 +150,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 
 
 def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
-    """Tools as chat completions declare them. SGLang has two classes for them: that of a request to its endpoint for
-    parsing is no pydantic model."""
+    """Return tools as chat completions declare them. Those of SGLang's parsing endpoint are not pydantic models."""
     functions = [tool.function for tool in tools]
     names = ("name", "description", "parameters")
     given = [{name: getattr(function, name, None) for name in names} for function in functions]
@@ -162,8 +160,8 @@ def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _behind_calls(events: Sequence[Event]) -> int:
-    """Where text begins that follows a call, or arguments of one."""
+def _end_of_calls(events: Sequence[Event]) -> int:
+    """Return the place of the first text after a call or its arguments."""
     called = False
     for place, event in enumerate(events):
         if isinstance(event, (ToolCallStart, ToolCallDelta)):
@@ -218,8 +216,8 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
             self._prompt += previous_content
         self._session = self._new_session()
         self._in_reasoning = True  # until something else comes
-        self._behind_thought = False
-        self._kept: list[str] = []  # reasoning that is sent when all of it is there
+        self._after_thought = False
+        self._kept: list[str] = []  # reasoning that is sent when all of it has come
 
     def _new_session(self) -> Session:
         session = Session(self.served, calls=self._hands_on_markup)
@@ -227,20 +225,20 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
         return session
 
     def _split(self, events: Iterable[Event]) -> tuple[str, str]:
-        """Reasoning, and what is handed on."""
+        """Return the reasoning, and the text to pass on."""
         thoughts: list[str] = []
         rest: list[str] = []
         for event in events:
             if isinstance(event, Reasoning):
                 thoughts.append(event.text)
-                self._behind_thought = True
+                self._after_thought = True
                 continue
             if isinstance(event, Dropped) and self.served.marks:
                 mark = event.source in self.served.marks
-                if mark or (self._behind_thought and event.source.isspace()):
-                    self._behind_thought = self._behind_thought or mark
+                if mark or (self._after_thought and event.source.isspace()):
+                    self._after_thought = self._after_thought or mark
                     continue
-            self._behind_thought = False
+            self._after_thought = False
             if self._hands_on_markup:
                 handed = event.source
             else:
@@ -267,7 +265,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
         return thought
 
     def finish(self) -> Any:
-        """What the end makes certain. With `force_nonempty_content`, an answer of nothing but reasoning is content."""
+        """Return what the end makes certain. With `force_nonempty_content`, an answer of only reasoning is content."""
         thought, rest = self._split(self._session.close())
         thought = self._take_kept() + thought
         if self._force_nonempty_content and self._in_reasoning:
@@ -276,7 +274,7 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
 
 
 def _opened(found: Served, force_reasoning: bool | None) -> str:
-    """What the prompt has written for the model, as far as it is known."""
+    """Return what the prompt has written for the model, as far as it is known."""
     default = found.default_prefix()
     if force_reasoning is None or not found.reasons:
         return default
@@ -286,13 +284,13 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
         return str(prompt.opened) if prompt is not None else default
     if not force_reasoning:
         return ""
-    if found.reasoning_behind(default) == "open":
+    if found.reasoning_after_text(default) == "open":
         return default
     return min(found.start_texts, default="") or _beginning_of_a_thought(found)
 
 
 def _beginning_of_a_thought(found: Served) -> str:
-    """What stands before the thought in the format's own example: a header, where no marker alone begins one."""
+    """Return the text before the thought in the format's example: a header, if no single marker begins a thought."""
     fmt = found.fmt
     if fmt is None:
         return ""
@@ -306,9 +304,10 @@ def _beginning_of_a_thought(found: Served) -> str:
 
 @lru_cache(maxsize=64)
 def _keeps_calls_as_text(found: Served) -> bool:
-    """Whether an answer that is read without calls has all of their markup in its text, as the format's example tells.
+    """Return whether an answer that is read without calls still has all of their markup, tested on the format's
+    example.
 
-    It has not where the header of a message names who it is for. Where it has, the markers around the text are gone.
+    It does not if the header of a message names its recipient. If it does, the markers around the text are gone.
     """
     fmt = found.fmt
     if fmt is None:
@@ -321,8 +320,7 @@ def _keeps_calls_as_text(found: Served) -> bool:
 
 
 def _default_mode(found: Served) -> str | None:
-    """Whether the model reasons where SGLang cannot tell from the template: in SGLang's words, the variable of the
-    template that turns it off, or on."""
+    """Return SGLang's word for whether the model reasons by default: the template variable that turns it off, or on."""
     analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
     if analysis is None or analysis.switch not in ("thinking", "enable_thinking"):
         return None
@@ -333,11 +331,11 @@ def _default_mode(found: Served) -> str | None:
 
 @cache
 def tool_detector(format_name: str) -> type[ToolDetector]:
-    """The tool detector of a format."""
+    """Return the tool detector of a format."""
     return type(f"ToolDetector_{format_name}", (ToolDetector,), {"format_name": format_name})
 
 
 @cache
 def reasoning_detector(format_name: str) -> type[ReasoningDetector]:
-    """The reasoning detector of a format."""
+    """Return the reasoning detector of a format."""
     return type(f"ReasoningDetector_{format_name}", (ReasoningDetector,), {"format_name": format_name})

@@ -1,4 +1,4 @@
-"""The line in a server's log that says which format toolgram reads, how it was found, and which command tells more."""
+"""The line in a server's log about the format: how it was found, and which command explains more."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from toolgram.integrations.observing import logger, register_counter, warn_once
 from toolgram.integrations.served import AUTO, Served, chat_template_of, format_of
 
 _SHOWN = 6  # markers in the line
-UNTOLD_END = "which no marker of its own ends: a grammar holds calls from the first token on, or not at all"
+UNMARKED_END = "no marker only ends it: a grammar constrains calls from the first token on, or not at all"
 _said: set[int] = set()
 
 
-def say_start(served: Served) -> None:
-    """Log one line about a format, and what is wrong with the choice of it; once in a process that serves."""
+def log_start(served: Served) -> None:
+    """Log one line about a format, and warnings about its choice, once per process."""
     if id(served) in _said:
         return
     _said.add(id(served))
@@ -23,12 +23,11 @@ def say_start(served: Served) -> None:
             logger.info("toolgram: %s", start_line(served))
             register_counter()
     except Exception as error:  # a line in a log must not stop a server
-        logger.debug("toolgram: nothing to say of %s: %r", served.name, error)
+        logger.debug("toolgram: no start line for %s: %r", served.name, error)
 
 
 def _not_fitting(served: Served) -> str:
-    """Return what is wrong with a format that was named, if none of its markers is a token of the model; "" for
-    nothing."""
+    """Return a warning if a format was named and none of its markers is a token of the model, else ""."""
     fmt = served.fmt
     markers = set(fmt.program.special.values()) if fmt is not None and served.name != AUTO else set()
     tokenizer = served.tokenizer_ref()
@@ -45,13 +44,13 @@ def _not_fitting(served: Served) -> str:
 
 
 def start_line(served: Served) -> str:
-    """Which format, how it was found, its markers, how it reasons, whether all is well, and where to ask."""
+    """Return the line: the format, how it was found, its markers, its reasoning, its report, and what to ask."""
     fmt = served.fmt
     assert fmt is not None
     report = fmt.report
     analysis = report.analysis if report else None
     if report is None:
-        found = "named by the flag" if served.name != "auto" else "told by the tokenizer's version"
+        found = "named by the flag" if served.name != "auto" else "chosen by the tokenizer's version"
     else:
         shipped = f" as {report.shipped}" if report.shipped else ""
         found = f"derived from the chat template{shipped}"
@@ -60,8 +59,8 @@ def start_line(served: Served) -> str:
     tokens = sum(marker in served.tokens for marker in markers)
     mode = str(getattr(analysis.reasoning_mode, "value", analysis.reasoning_mode)) if analysis else ""
     reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
-    if served.reasons and not served.tells_its_end:
-        reasoning += f", {UNTOLD_END}"
+    if served.reasons and not served.has_end_marker:
+        reasoning += f", {UNMARKED_END}"
     if report is None:
         verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
     else:

@@ -4,9 +4,9 @@
     model.generate(**inputs, streamer=streamer)
     streamer.parser.message
 
-Strategy: transformers' own `TextStreamer` turns tokens into text, which takes care of characters that are several
-tokens. Special tokens stay in the text, since markers of a format may be some. What the prompt ends with goes to the
-parser as its prefix, so that a thought which the template opened is read as one.
+Strategy: transformers' own `TextStreamer` turns tokens into text, also if one character takes several tokens. Special
+tokens stay in the text, since they may be markers. The end of the prompt is the parser's prefix, so that a thought
+opened by the template is read as one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from toolgram.formats import Format
 from toolgram.message import Message
 from toolgram.runtime.parser import Parser
 
-_MOST_PROMPT = 256  # tokens of a prompt that are looked at from its end
+_MOST_PROMPT = 256  # tokens at the end of a prompt that are looked at
 
 
 class EventStreamer(TextStreamer):  # type: ignore[misc]
     """Calls `see` with each event of one output while the model writes it.
 
-    `tools` and `prefix` are those of `Format.parser`; without `prefix`, the end of the prompt is taken. `parser` is the
-    parser of the output, and its message is final when generation is over. One streamer is for one `generate`.
+    `tools` and `prefix` are those of `Format.parser`; by default, `prefix` is the end of the prompt. The message of
+    `parser` is final after generation. One streamer is for one `generate`.
     """
 
     parser: Parser
@@ -50,21 +50,21 @@ class EventStreamer(TextStreamer):  # type: ignore[misc]
         return self._fmt.parser(self._tools, written if self._prefix is None else self._prefix)
 
     def put(self, value: Any) -> None:
-        """Tokens of the prompt, the first time; then those that the model writes."""
+        """Take the tokens of the prompt, the first time; then those that the model writes."""
         if self.next_tokens_are_prompt:
             prompt = value[0] if len(value.shape) > 1 else value
             self.parser = self._parser_after(prompt_end(self.tokenizer, prompt))
         super().put(value)
 
     def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
-        """Text that is certain, from transformers."""
+        """Take text that is certain, from transformers."""
         events = self.parser.feed(text)
         for event in [*events, *self.parser.close()] if stream_end else events:
             self._see(event)
 
 
 def prompt_end(tokenizer: Any, tokens: Any) -> str:
-    """What a prompt has already written for the assistant: its text behind the last special token."""
+    """Return what a prompt has already written for the assistant: its text after the last special token."""
     special = set(tokenizer.all_special_ids)
     tail = [int(token) for token in tokens[-_MOST_PROMPT:]]
     at = next((at for at in range(len(tail), 0, -1) if tail[at - 1] in special), None)
@@ -79,7 +79,7 @@ def parse_tokens(
     tools: Sequence[Any] | None = None,
     finish_reason: str | None = None,
 ) -> Message:
-    """The message in what `generate` returned for one prompt of `prompt_length` tokens, with which it begins."""
+    """Return the message in the tokens of `generate` for one prompt, whose `prompt_length` tokens come first."""
     prefix = prompt_end(tokenizer, tokens[:prompt_length])
     text = tokenizer.decode(tokens[prompt_length:], skip_special_tokens=False)
     return fmt.parse(text, tools, prefix, finish_reason)

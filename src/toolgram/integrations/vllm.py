@@ -3,17 +3,17 @@
     vllm serve MODEL --enable-auto-tool-choice --tool-call-parser toolgram --reasoning-parser toolgram
 
 vLLM calls `register`, the entry point `toolgram` of the group `vllm.general_plugins`, in each of its processes before
-it looks at the names.  Only strings are registered: no format is loaded that is not used.
+it looks at the names. Only strings are registered, so no unused format is loaded.
 
-    toolgram            the format follows from the tokenizer: it is derived from the chat template, or chosen by
-                        the version of a Mistral tokenizer
+    toolgram            the format is derived from the tokenizer's chat template, or chosen by the version of a Mistral
+                        tokenizer
     toolgram_<format>   a shipped format
 
-Environment variables: TOOLGRAM_VLLM_OVERRIDE, a comma-separated list of vLLM's own names that select toolgram's
-parsers (`llama3_json,mistral`); VLLM_PLUGINS, vLLM's own list of plug-ins to load, which must then include `toolgram`.
+Environment variables: TOOLGRAM_VLLM_OVERRIDE, a comma-separated list of vLLM's own names that select toolgram's parsers
+(`llama3_json,mistral`); VLLM_PLUGINS, vLLM's own list of plug-ins to load: if set, it must include `toolgram`.
 
-The module may also be named by `--tool-parser-plugin toolgram.integrations.vllm` (or `--reasoning-parser-plugin`),
-which imports it: where entry points are off, that is enough.
+If entry points are off, `--tool-parser-plugin toolgram.integrations.vllm` (or `--reasoning-parser-plugin`) imports this
+module instead, and that is enough.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ OVERRIDE_VARIABLE = "TOOLGRAM_VLLM_OVERRIDE"
 AUTO_NAME = "toolgram"
 PARSERS = "toolgram.integrations.vllm_parsers"
 
-# vLLM looks at these names themselves and adds parts of its own.
+# vLLM treats these names specially and adds parts of its own.
 NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "minicpmv"})
 
-# One line for every vLLM that is too old or too new: said when names are registered, so that nothing fails later.
+# Logged on registration if vLLM is too old or too new, so that nothing fails later.
 NEEDED = "toolgram needs vLLM 0.31 or newer and was tested with 0.33; update vLLM, or use its own parsers"
 
 logger = logging.getLogger("vllm.toolgram")
@@ -45,28 +45,28 @@ def _version() -> str:
 
 
 def parser_names() -> dict[str, str]:
-    """The names that are registered, each with its format; "auto" means that the format follows from the tokenizer."""
+    """Return the registered names, each with its format; "auto" means that the tokenizer decides."""
     return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
 
 
 def overridden_format(name: str) -> str:
-    """The format that one of vLLM's own names stands for when it is handed over."""
+    """Return the format for one of vLLM's own names."""
     return of_server("vllm", name, format_names()) or "auto"
 
 
 def overrides() -> dict[str, str]:
-    """vLLM's own names that the environment hands over to toolgram, each with the format it then stands for."""
+    """Return vLLM's own names that the environment gives to toolgram, each with its format."""
     wanted = [name.strip() for name in os.environ.get(OVERRIDE_VARIABLE, "").split(",")]
     return {name: overridden_format(name) for name in wanted if name}
 
 
 def class_names(format_name: str) -> tuple[str, str]:
-    """The tool parser's and the reasoning parser's class of a format, in the module PARSERS."""
+    """Return the class names of a format's tool parser and reasoning parser in the module PARSERS."""
     return f"ToolParser_{format_name}", f"ReasoningParser_{format_name}"
 
 
 def register() -> None:
-    """Put toolgram's names into vLLM's registries. Called by vLLM; any number of times; never raises."""
+    """Add toolgram's names to vLLM's registries. Called by vLLM, any number of times; never raises."""
     try:
         from vllm.reasoning import ReasoningParserManager
         from vllm.tool_parsers import ToolParser, ToolParserManager
@@ -74,7 +74,7 @@ def register() -> None:
         if (error.name or "").partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
             logger.warning("toolgram cannot be registered with vLLM %s: %s; %s", _version(), error, NEEDED)
         return
-    except Exception as error:  # a server that starts without toolgram is better than one that does not start
+    except Exception as error:  # a server without toolgram is better than one that does not start
         logger.warning("toolgram cannot be registered with vLLM %s: %r; %s", _version(), error, NEEDED)
         return
     if not hasattr(ToolParser, "engine_based_streaming"):
@@ -105,14 +105,12 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
             continue
         known = True
         manager.register_lazy_module(name, PARSERS, class_name)
-        getattr(manager, loaded, {}).pop(name, None)  # a class that is already loaded would be used instead
+        getattr(manager, loaded, {}).pop(name, None)  # else a class that is already loaded would be used
     if known:
         logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)
     elif parent_process() is None:  # a server's other processes register the names as well
         logger.warning("toolgram: %s names %s, which vLLM does not have", OVERRIDE_VARIABLE, name)
 
 
-if (
-    sys.modules.get("vllm") is not None
-):  # imported by --tool-parser-plugin, or by the entry point; both are served by now
+if sys.modules.get("vllm") is not None:  # imported by --tool-parser-plugin, or by the entry point
     register()

@@ -1,11 +1,11 @@
-"""The form that a request asks of its answer in vLLM, and where it holds.
+"""Answers in a requested form in vLLM (`response_format`, `text.format`, `structured_outputs`).
 
-Strategy: a request may ask for a form (`response_format`, `text.format`, `structured_outputs`). vLLM would hold
-everything behind reasoning to that form alone: a model that does not think is never held, and markers around content,
-the blank line behind a thought and calls are refused. The tag has the form where the answer stands, with what the model
-writes around it. vLLM's own way stays where it is right: no thought, no marker, no tools. It also stays where a tag
-could not hold the form: the request sets how JSON is spaced, or asks for what xgrammar does not have. A parser is not
-told with which engine a server makes grammars; TOOLGRAM_ANSWER_FORM=vllm leaves all forms to one without such tags.
+Strategy: vLLM applies the form to everything after reasoning: then a model that does not think is never constrained,
+and markers around content, the blank line after a thought and calls are refused. So the tag has the form at the place
+of the answer, surrounded by what the model writes there. vLLM's own way is kept if there is no thought, no marker and
+no tool, and if a tag cannot express the request: it sets the spacing of JSON, or asks for something that xgrammar
+lacks. Parsers do not know the engine of the server; with TOOLGRAM_ANSWER_FORM=vllm, vLLM handles all forms, for an
+engine without such tags.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ from toolgram.integrations.vllm_tags import hold_from_the_first_token, may_think
 
 FORM_VARIABLE = "TOOLGRAM_ANSWER_FORM"
 AS_VLLM = "vllm"
-_OF_RESPONSES = "_parser_structured_outputs"  # vLLM's place for what a parser makes of a request
+_OF_RESPONSES = "_parser_structured_outputs"  # where vLLM keeps what a parser adds to a request
 _CONSTRAINTS = ("json", "regex", "choice", "grammar", "json_object")
 _SPACING = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 
 
 def answer_tag(served: Served, partner: Any, session: Session, request: Any, tools: Sequence[Any]) -> Any:
-    """What the request asks of its answer, with what stands around an answer in this format, as vLLM's parameters; None
-    where vLLM's own way is as good, or the only one."""
+    """Return vLLM's parameters for the requested form and its surroundings; None if vLLM's own way is as good."""
     asked = _asked_of_the_answer(request)
     form = _format_of(asked)
     if served.fmt is None or form is None or os.environ.get(FORM_VARIABLE) == AS_VLLM:
         return None
-    if partner is None and served.reasoning_behind(session.prefix or "") == "open":
-        return None  # no parser reads the thought that the prompt has begun, so there is to be none
+    if partner is None and served.reasoning_after_text(session.prefix or "") == "open":
+        return None  # no parser reads the thought that the prompt has begun, so there must not be one
     try:
         check_constraint(replace(asked))
-    except Exception:  # another engine of vLLM's takes it, or vLLM tells the client
+    except Exception:  # another engine of vLLM's takes it, or vLLM reports it
         return None
     try:
         begins = where_the_grammar_begins(served, partner, session, request, all_of_it=True)
@@ -50,7 +49,7 @@ def answer_tag(served: Served, partner: Any, session: Session, request: Any, too
         made = replace(asked, structural_tag=text, **dict.fromkeys(_CONSTRAINTS))
         check_constraint(replace(made))
     except Exception as error:
-        warn_once(f"an answer is held to the form that is asked of it as vLLM does it: {served.fmt}: {error}")
+        warn_once(f"vLLM enforces the requested form of an answer, not toolgram: {served.fmt}: {error}")
         return None
     if begins["reasoning"] is None:
         hold_from_the_first_token(request)
@@ -58,18 +57,18 @@ def answer_tag(served: Served, partner: Any, session: Session, request: Any, too
 
 
 def _asked_of_the_answer(request: Any) -> Any:
-    """What a request asks of its answer, as vLLM's parameters; None for nothing. Before 0.33 vLLM does not say it."""
+    """Return the form that a request asks for, as vLLM's parameters, or None. Before 0.33 vLLM does not say it."""
     extract = getattr(request, "extract_structured_outputs", None)
     if extract is None:
         return None
     try:
         return extract()
-    except Exception:  # two of them; vLLM tells the client
+    except Exception:  # two of them; vLLM reports it
         return None
 
 
 def _format_of(asked: Any) -> dict[str, Any] | None:
-    """The same as a format of structural tags; None where they have none for it."""
+    """Return the form as a format of structural tags; None if there is none for it."""
     if asked is None or any(getattr(asked, name, None) for name in _SPACING):
         return None
     if asked.json_object:
@@ -87,11 +86,11 @@ def _format_of(asked: Any) -> dict[str, Any] | None:
     if asked.grammar is not None:
         grammar = as_ebnf(asked.grammar)
         return {"type": "grammar", "grammar": grammar} if grammar else None
-    return None  # a structural tag says itself what stands around what
+    return None  # a structural tag already has its surroundings
 
 
 def take_form(request: Any) -> Any:
-    """Leave a request without what it asks of its answer. Returns the `text` of Responses, where the client said it."""
+    """Remove the form from a request. Return the `text` of Responses, if the client set it."""
     text = getattr(request, "text", None)
     request.structured_outputs = None
     for name in ("response_format", "text"):
@@ -101,8 +100,7 @@ def take_form(request: Any) -> Any:
 
 
 def put_tag(request: Any, tag: Any, text: Any) -> None:
-    """Have a request held to a tag, in place of one without the form that vLLM may have put there. Responses tell
-    clients the `text` that they asked for."""
+    """Set the tag of a request, and restore the `text` that Responses report to clients."""
     if _OF_RESPONSES in (getattr(type(request), "__private_attributes__", None) or {}):
         setattr(request, _OF_RESPONSES, tag)
         request.text = text
@@ -111,7 +109,7 @@ def put_tag(request: Any, tag: Any, text: Any) -> None:
 
 
 def _stands_alone(tag: Mapping[str, Any], form: Mapping[str, Any]) -> bool:
-    """Whether a tag has nothing but blanks around an answer."""
+    """Return whether a tag has only blanks around an answer."""
     around = [each for each in tag.get("elements", ()) if each != form]
     alike = bool(around) and all(each == around[0] for each in around)
     return alike and tag["type"] == "sequence" and around[0]["type"] == "grammar"

@@ -1,17 +1,17 @@
 """Events as vLLM's messages: a whole answer, and the deltas of a stream.
 
-**What one delta may hold.** A delta message of vLLM has content, reasoning and calls side by side, without an order.
-The Responses API writes content first and calls after it, so content *behind* arguments of a call that is already
-open would close that call and open it again without a name, which ends the connection. `Outgoing` therefore keeps
-what comes behind such arguments for the next delta. At the end of a stream there is no next delta: the message then
-says which call was open (`Ended`), for `vllm_patches` to put in order.
+**Order.** A delta message of vLLM has content, reasoning and calls side by side, without an order. The Responses API
+writes content first and calls after it, so content *after* arguments of an open call would close that call and open it
+again without a name, which ends the connection. `Outgoing` therefore keeps such content for the next delta. At the end
+of a stream there is no next delta: then the message says which call was open (`Ended`), and `vllm_patches` puts it in
+order.
 
-**Calls that failed.** In one message a call that cannot be read is the text that the model wrote, at its place, and
-is no call: no client has to guard `json.loads`. A call that was cut off stays a call, with the beginning of its
-arguments and the finish reason `length`; for Anthropic's messages, which hold arguments as a value, it is text as
-well. In a stream a call that has begun cannot be taken back: it ends with arguments that are no JSON, and the rest of
-it follows as text. TOOLGRAM_MALFORMED_CALLS=call, or `vllm_xargs: {"toolgram_malformed_calls": "call"}` in a request,
-leaves such a call among the calls in both modes, with the arguments as far as they were read.
+**Failed calls.** In one message, a call that cannot be read is the text that the model wrote, at its place: no client
+has to guard `json.loads`. A call that was cut off remains a call, with the beginning of its arguments and the finish
+reason `length`; for Anthropic's messages, whose arguments are a value, it is text as well. A stream cannot take back a
+call that has begun: its arguments end without being JSON, and the rest follows as text. TOOLGRAM_MALFORMED_CALLS=call,
+or `vllm_xargs: {"toolgram_malformed_calls": "call"}` in a request, keeps such a call in both modes, with its arguments
+as far as they were read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TEXTS = (Content, Malformed, Reasoning)
 
 
 def malformed_calls(request: Any) -> str:
-    """What becomes of a call that failed: "text", "call" or "whole". The request's word goes before the server's."""
+    """Return what becomes of failed calls: "text", "call" or "whole". The request overrides the server."""
     asked = getattr(request, "vllm_xargs", None) or {}
     for said in (asked.get(MALFORMED_FIELD), os.environ.get(MALFORMED_VARIABLE)):
         if said in (TEXT, CALL, WHOLE):
@@ -47,22 +47,16 @@ def malformed_calls(request: Any) -> str:
 
 
 def warn_of_unknown_setting() -> None:
-    """Say so where the environment asks for something that is not known."""
+    """Log a warning if the environment has an unknown setting."""
     said = os.environ.get(MALFORMED_VARIABLE)
     if said not in (None, "", TEXT, CALL):
-        logger.warning("toolgram: %s is %r, which is neither text nor call; text is taken", MALFORMED_VARIABLE, said)
-
-
-# --- one message ----------------------------------------------------------------------------------------------------
+        logger.warning("toolgram: %s is %r, which is neither text nor call; using text", MALFORMED_VARIABLE, said)
 
 
 def builder_for(request: Any, marks: frozenset[str] | None, closing: frozenset[str]) -> AnswerBuilder:
-    """What makes the message of an answer to this request. With `marks`, reasoning is content, with these markers;
+    """Return the builder of an answer to this request. With `marks`, reasoning is content, with these markers;
     `closing` are the markers that close a call."""
     return AnswerBuilder(closing, FAILED[malformed_calls(request)], PlainThought(marks) if marks is not None else None)
-
-
-# --- deltas ---------------------------------------------------------------------------------------------------------
 
 
 class Outgoing:
@@ -71,12 +65,12 @@ class Outgoing:
     __slots__ = ("carried", "open", "waiting")
 
     def __init__(self) -> None:
-        self.open = -1  # the call that was begun in an earlier delta and has not ended
-        self.carried = False  # whether the last delta had arguments of such a call
+        self.open = -1  # the call that began in an earlier delta and has not ended
+        self.carried = False  # the last delta had arguments of such a call
         self.waiting: list[Event] = []
 
     def delta(self, events: list[Event]) -> Any:
-        """The next delta; None for nothing to send."""
+        """Return the next delta; None if there is nothing to send."""
         if self.waiting:
             events = [*self.waiting, *events]
         place, self.carried = self._cut(events)
@@ -90,12 +84,12 @@ class Outgoing:
         return delta_of(sent)
 
     def last(self, events: list[Event]) -> Any:
-        """What is left at the end. Goes into one message with the delta before it."""
+        """Return what is left at the end, which goes into one message with the delta before it."""
         events, self.waiting = [*self.waiting, *events], []
         return delta_of(events)
 
     def _cut(self, events: list[Event]) -> tuple[int, bool]:
-        """Where the next delta has to begin, and whether this one has arguments of a call that was open before."""
+        """Return where the next delta has to begin, and whether this one has arguments of a call already open."""
         carried = False
         for place, event in enumerate(events):
             if type(event) is ToolCallDelta and event.index == self.open:
@@ -106,13 +100,13 @@ class Outgoing:
 
 
 def ended(message: Any) -> Any:
-    """The last message of a stream, which has arguments of a call that was open before: more may come behind them."""
+    """Return the last message of a stream as `Ended`: it has arguments of an open call, and more may follow them."""
     names = ("role", "content", "reasoning", "tool_calls")
     return Ended.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
 
 
 def delta_of(events: Iterable[Event]) -> Any:
-    """The delta message of these events; None for nothing to send."""
+    """Return the delta message of these events; None if there is nothing to send."""
     content: list[str] = []
     reasoning: list[str] = []
     calls: dict[int, list[Any]] = {}  # index -> id, name, fragments

@@ -1,22 +1,22 @@
 """The pair of parsers that vLLM drives: a reasoning parser and a tool parser, over one toolgram stream.
 
-How vLLM drives a pair (its `DelegatingParser`): per request it makes the reasoning parser, then the tool parser.  A
-stream goes to the reasoning parser until that says that reasoning has ended, and to the tool parser from then on; a
-whole answer goes to one, and what that leaves to the other.
+How vLLM drives a pair (its `DelegatingParser`): per request it makes the reasoning parser, then the tool parser. A
+stream goes to the reasoning parser until that reports the end of reasoning, and then to the tool parser; a whole answer
+goes to one, and the rest to the other.
 
-Strategy: one `Session` is shared by the two, so that every character is read once, by a parser that knows the prompt
-(which only the reasoning parser is told) and the tools (which only the tool parser is told).  The reasoning parser
-reads until something other than reasoning comes, and leaves those events in the session for the tool parser.  A whole
-answer is read in the same way, in one piece.
+Strategy: the two share one `Session`, so every character is read once, by a parser that knows the prompt (which only
+the reasoning parser gets) and the tools (which only the tool parser gets). The reasoning parser reads until something
+other than reasoning comes, and leaves those events in the session for the tool parser. A whole answer is read the same
+way, in one piece.
 
-The two are introduced to one another by `Driver`, a subclass of vLLM's class that drives a pair: Python calls
-`__set_name__` when vLLM makes the two attributes of the class that it composes, and that class then inherits from
-`Driver` (`vllm_patches.drive`). The driver also keeps what vLLM knows and does not pass on. Where that does not happen,
-each of the two works alone, from the text that the other leaves.
+`Driver`, a subclass of the class that drives a pair, introduces the two: Python calls `__set_name__` when vLLM sets the
+two attributes of the class that it composes, and that class then inherits from `Driver` (`vllm_patches.drive`). The
+driver also keeps what vLLM knows and does not pass on. Without it, each parser works alone, from the text that the
+other leaves.
 
-Without tools, or with tool_choice "none", calls are text: the session reads the format without its calls. Where the two
-share no session, what is behind the reasoning is read by one of its own. Without a reasoning parser such an answer
-passes as it stands.
+Without tools, or with tool_choice "none", calls are text: the session reads the format without its calls. If the two
+share no session, the text after reasoning gets a session of its own. Without a reasoning parser such an answer passes
+unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from toolgram.integrations.served import (
     chat_template_of,
     served,
 )
-from toolgram.integrations.start_line import say_start
+from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import (
@@ -80,7 +80,7 @@ _ASKS_WHAT_FOLLOWS = hasattr(DelegatingParser, "set_prompt_token_ids")  # since 
 
 
 class Driver(DelegatingParser):  # type: ignore[misc]
-    """vLLM's class that drives a pair, which tells the two what it knows."""
+    """vLLM's class that drives a pair, and passes on to the two what it knows."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -88,17 +88,17 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         pair = (self.reasoning_parser, self.tool_parser)
         self._ours = [each for each in pair if isinstance(each, (ToolgramReasoningParser, ToolgramToolParser))]
         if self.tool_parser is None and isinstance(self.reasoning_parser, ToolgramReasoningParser):
-            self.reasoning_parser.tells_what_follows = not _ASKS_WHAT_FOLLOWS
+            self.reasoning_parser.sends_text_after = not _ASKS_WHAT_FOLLOWS
         if self.reasoning_parser is None and isinstance(self.tool_parser, ToolgramToolParser):
             self.tool_parser.skip_reasoning_parsing = True  # before 0.33 vLLM does not say so
         for parser in self._ours[:1]:
             parser.served.see_model(kwargs.get("model_config"))
-            say_start(parser.served)
+            log_start(parser.served)
             warn_of_the_template(parser.served)
-        self.parse_delta = self._first_delta  # of this object, and until it has come
+        self.parse_delta = self._first_delta  # of this object, until it has come
 
     def adjust_request(self, request: Any) -> Any:
-        """What a request asks of its answer is put where the format has the answer."""
+        """Put the form that a request asks for at the place of the answer."""
         held = self._answer_tag(request)
         if held is None:
             return super().adjust_request(request)
@@ -118,13 +118,13 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         return answer_tag(parser.served, reasoning, parser.session, request, declared)
 
     def _first_delta(self, *args: Any, **kwargs: Any) -> Any:
-        """The first delta of a stream: from here on vLLM's own method is called."""
+        """Read the first delta of a stream; after it, vLLM's own method is called."""
         del self.parse_delta
         self._see_request(kwargs["request"] if "request" in kwargs else args[2])
         return self.parse_delta(*args, **kwargs)
 
     def _see_request(self, request: Any) -> None:
-        """Tell the sessions how the output may end, and whether calls are wanted in it."""
+        """Pass to the sessions how the output may end, and whether calls are wanted in it."""
         for parser in self._ours:
             parser.session.see_request(request)
         tools = self.tool_parser
@@ -132,27 +132,27 @@ class Driver(DelegatingParser):  # type: ignore[misc]
             tools.session.calls = False
 
     def parse(self, model_output: str, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """A whole answer: its ids are kept. Where it has no calls, before 0.33 vLLM takes the text that the tool parser
-        was given for its content, markers and all; the content is what that parser has made of it."""
+        """Read a whole answer, and keep its ids. Before 0.33, vLLM takes the text given to the tool parser for the
+        content of an answer without calls, markers included; the content is what that parser made of it."""
         token_ids = kwargs.get("model_output_token_ids", args[1] if len(args) > 1 else ())
         for parser in self._ours:
             parser.whole_ids = token_ids
         self._see_request(request)
-        if mode_of(request):  # vLLM reads no calls in an answer to this choice of Responses, in one message
+        if mode_of(request):  # vLLM reads no calls in one message for this choice of Responses
             request = request.model_copy(update={"tool_choice": mode_of(request)})
         tools = self.tool_parser
         if not isinstance(tools, ToolgramToolParser):
             return super().parse(model_output, request, *args, **kwargs)
         tools.answered = None
         reasoning, content, calls = super().parse(model_output, request, *args, **kwargs)
-        if tools.answered is None and tools.handed is not None:  # of an answer without calls it is not asked
+        if tools.answered is None and tools.handed is not None:  # it is not asked for an answer without calls
             content = tools.handed[1].answer().content
         elif tools.answered is not None and not calls:
             content = tools.answered.content
         return reasoning, content, calls
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
-        """Show the prompt to both parsers, of which vLLM knows one, and before 0.33 none."""
+        """Show the prompt to both parsers; vLLM shows it to one, and before 0.33 to none."""
         if _TELLS_PROMPTS and self.reasoning_parser not in self._ours:
             super().set_prompt_token_ids(prompt_token_ids)
         for parser in self._ours:
@@ -160,19 +160,19 @@ class Driver(DelegatingParser):  # type: ignore[misc]
                 parser.see_prompt(prompt_token_ids)
 
     def set_finish_reason(self, finish_reason: str | None) -> None:
-        """Keep the engine's finish reason, from a vLLM that says it (`integrations/upstream`). It can only deny."""
+        """Keep the finish reason of a vLLM that says it (`integrations/upstream`); it only marks outputs as cut off."""
         for parser in self._ours:
             parser.session.cut = finish_reason not in (None, "stop")
 
     def is_reasoning_end(self, input_ids: list[int]) -> bool:
-        """Asked of the prompt; in 0.31 that is the only time when it is shown."""
+        """Take the prompt, which 0.31 shows only here."""
         if not _TELLS_PROMPTS:
             for parser in self._ours:
                 parser.see_prompt(input_ids)
         return bool(super().is_reasoning_end(input_ids))
 
     def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """The last delta, before what the parsers still hold is put into it: they are told the request."""
+        """Mark the last delta before the parsers add what they hold: they know the request."""
         message = super().finalize_generation(delta_message, request, *args, **kwargs)
         tools = self.tool_parser
         if message is None or not isinstance(tools, ToolgramToolParser) or not tools.outgoing.carried:
@@ -181,7 +181,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
 
 
 def introduce(reasoning: Any, tools: Any) -> None:
-    """Have the two share one session, if both are toolgram's and of one format."""
+    """Let the two share one session, if both are toolgram's and of one format."""
     ours = isinstance(reasoning, ToolgramReasoningParser)
     if ours and isinstance(tools, ToolgramToolParser) and reasoning.served.fmt is tools.served.fmt:
         reasoning.partner, tools.partner = tools, reasoning
@@ -190,7 +190,7 @@ def introduce(reasoning: Any, tools: Any) -> None:
     elif isinstance(tools, ToolgramToolParser) and reasoning is not None:
         tools.follow_another()
         warn_once(
-            f"the parsers {reasoning.__class__.__name__} and {tools.__class__.__name__} do not read one stream: name "
+            f"the parsers {reasoning.__class__.__name__} and {tools.__class__.__name__} do not share a stream: name "
             "the same for both, --tool-call-parser toolgram --reasoning-parser toolgram"
         )
 
@@ -199,7 +199,7 @@ _seen_templates: set[int] = set()
 
 
 def warn_of_the_template(found: Served) -> None:
-    """Log a warning if a format was derived from another chat template than the server's, as soon as that is known."""
+    """Log a warning once the server's chat template is known, if the format was derived from another one."""
     if found.name != AUTO or id(found) in _seen_templates or (template := template_of_the_server()) is None:
         return
     _seen_templates.add(id(found))
@@ -211,16 +211,16 @@ def warn_of_the_template(found: Served) -> None:
 
 
 def _passes(request: Any, tools: Any) -> bool:
-    """Whether an answer to this request is text: nothing to call, or not to be called."""
+    """Return whether an answer to this request is text: nothing to call, or calls are off."""
     return not tools or getattr(request, "tool_choice", None) == "none"
 
 
 class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: ignore[misc]
-    """Takes reasoning out of an answer, and hands over to the tool parser where it ends."""
+    """Takes reasoning out of an answer, and hands over to the tool parser at its end."""
 
     format_name = AUTO
     engine_based_streaming = True
-    tells_what_follows = False  # without a tool parser, 0.31 does not ask for the text behind reasoning
+    sends_text_after = False  # without a tool parser, 0.31 does not ask for the text after reasoning
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
@@ -231,7 +231,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         self._prompt: Sequence[int] = ()
         self._counter: TokenCounter | None = None
         self._waiting: list[str] = []  # text that no event has accounted for yet
-        self._rest: str | None = None  # once reasoning has ended: the text behind it
+        self._rest: str | None = None  # the text after reasoning, once that has ended
 
     # --- the request
 
@@ -241,26 +241,26 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         self.session.prefix = self.served.prefix(token_ids)
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
-        """Called before anything is parsed, in both modes."""
+        """Take the prompt, before anything is parsed, in both modes."""
         self.see_prompt(prompt_token_ids)
 
     @property
     def prompt_closes_reasoning(self) -> bool:
-        """Whether there will be no reasoning."""
+        """True if there will be no reasoning."""
         return self._after(self._prompt) == "closed"
 
     @property
     def prompt_opens_reasoning(self) -> bool:
-        """Whether the prompt has begun a thought."""
+        """True if the prompt has begun a thought."""
         return self._after(self._prompt) == "open"
 
     def _after(self, prompt: Sequence[int]) -> str:
-        """Where a prompt leaves reasoning. That of the request was looked at before."""
+        """Return where a prompt leaves reasoning; cached for that of the request."""
         known = self.session.prefix if prompt is self._prompt else None
-        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_behind(known)
+        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_after_text(known)
 
     def adjust_request(self, request: Any) -> Any:
-        """Markers that are special tokens have to be in the text."""
+        """Leave special tokens in the text if they are markers."""
         request = super().adjust_request(request)
         if self.served.reasons:
             keep_special_tokens(request, self.served)
@@ -269,27 +269,27 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     # --- ids alone
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Whether a prompt leaves the model outside reasoning, for good. Asked in the server and in the engine."""
+        """Return whether a prompt leaves the model outside reasoning for good. Asked in server and engine."""
         return self._after(input_ids) == "closed"
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        """Whether the last tokens end reasoning: from here on the engine holds the output to a grammar."""
+        """Return whether the last tokens end reasoning: from there on a grammar constrains the output."""
         return self.served.ends_reasoning(input_ids, delta_ids)
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
-        """The ids behind the end of reasoning, for a tool parser that does not share the session."""
+        """Return the ids after the end of reasoning, for a tool parser that does not share the session."""
         served, inside = self.served, self.prompt_opens_reasoning
         for place, number in enumerate(input_ids):
             if number in served.both_ways_ids:
                 if inside:
                     return input_ids[place + 1 :]
                 inside = True
-            elif number in served.end_ids:  # a marker that begins a call ends reasoning, and is no part of it
+            elif number in served.end_ids:  # a marker that begins a call ends reasoning, and is not part of it
                 return input_ids[place + (number in served.mark_ids) :]
         return input_ids
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        """For the usage: the tokens of reasoning, without its markers."""
+        """Return the number of reasoning tokens for the usage, without markers."""
         try:
             if self._counter is None:
                 self._counter = TokenCounter(self.served, self.session.prefix or "", self.prompt_opens_reasoning)
@@ -305,13 +305,13 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     @property
     def reasoning_end_str(self) -> str | None:
-        """The marker that closes it."""
+        """The marker that closes reasoning."""
         return self.served.around_a_thought[1] or None
 
     # --- a whole answer
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """The reasoning of a whole answer, and the text that is left."""
+        """Return the reasoning of a whole answer, and the rest of the text."""
         partner = self.partner
         if not self.served.reasons and partner is None:
             return None, model_output
@@ -336,7 +336,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         current_token_ids: Sequence[int],
         delta_token_ids: Sequence[int],
     ) -> Any:
-        """The reasoning of a delta. What is not reasoning waits in the session for the tool parser."""
+        """Return the reasoning of a delta. The rest waits in the session for the tool parser."""
         events = self.session.feed(delta_text, delta_token_ids)
         if len(events) == 1 and not self._waiting:
             event = events[0]
@@ -353,23 +353,23 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if place < len(events):
             self._rest = rest
             self.session.queue = events[place:]
-        if self.tells_what_follows and self._rest:
+        if self.sends_text_after and self._rest:
             return DeltaMessage(reasoning=thought or None, content=self._rest)
         return quick_reasoning(thought) if thought else None
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
-        """Whether something other than reasoning was read."""
+        """Return whether something other than reasoning was read."""
         return self._rest is not None
 
     def finish_streaming(self) -> Any:
-        """Where reasoning has ended: the text behind it. At the end of a stream of reasoning: what is left."""
+        """Return the text after reasoning, if it has ended; at the end of a stream of reasoning, what is left."""
         if self._rest is not None:
             return quick_content(self._rest) if self._rest else None
         delta = self._take(self.session.close())
         return delta if self.partner is not None else self._left_over(delta)
 
     def _left_over(self, delta: Any) -> Any:
-        """The text that no tool parser will read."""
+        """Add the text that no tool parser will read."""
         self.session.queue = None
         if self._rest:
             delta = delta or DeltaMessage()
@@ -378,7 +378,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
 
 def _first_thought(events: list[Event], served: Served) -> tuple[str, int]:
-    """The reasoning that events begin with, and the place of the first event that is something else."""
+    """Return the reasoning at the beginning of events, and the place of the first event that is something else."""
     thought: list[str] = []
     for place, event in enumerate(events):
         kind = type(event)
@@ -392,13 +392,13 @@ def _first_thought(events: list[Event], served: Served) -> tuple[str, int]:
 
 
 class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[misc]
-    """Reads content and calls; in a stream without reasoning parser, or behind reasoning, everything."""
+    """Reads content and calls: everything after reasoning, or all of a stream without a reasoning parser."""
 
     format_name = AUTO
     engine_based_streaming = True
-    supports_required_and_named = False  # a forced call is written as any other, and read as any other
+    supports_required_and_named = False  # a forced call is written and read as any other
     structural_tag_model = "toolgram"
-    skip_reasoning_parsing = False  # set by vLLM where no reasoning parser is configured
+    skip_reasoning_parsing = False  # set by vLLM if no reasoning parser is configured
 
     def __init__(self, tokenizer: Any, tools: Any = None, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools)
@@ -406,33 +406,33 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.session = Session(self.served, self._declared)
         self.partner: ToolgramReasoningParser | None = None
         self.whole_ids: Sequence[int] = ()
-        self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and how it was read
-        self.answered: Any = None  # what was made of a whole answer
+        self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and its builder
+        self.answered: Any = None  # the result of a whole answer
         self.outgoing = Outgoing()
-        self._follows = False  # whether another reasoning parser reads first
+        self._follows = False  # another reasoning parser reads first
         self._passes: bool | None = None
         self._plain: PlainThought | None = None
 
     def _declared(self) -> Sequence[Any]:
-        """The tools, in either of vLLM's two shapes."""
+        """Return the tools, in either of vLLM's two shapes."""
         return self.tools  # type: ignore[no-any-return]
 
     def see_prompt(self, token_ids: Sequence[int]) -> None:
-        """Keep what the prompt has already written, where no reasoning parser does."""
+        """Keep what the prompt has already written, if no reasoning parser does."""
         self.session.prefix = self.served.prefix(token_ids)
         if self._follows:
             self.follow_another()
 
     def follow_another(self) -> None:
-        """Read what another reasoning parser leaves: a thought that the prompt has begun is over then."""
+        """Read what another reasoning parser leaves: a thought that the prompt has begun is then over."""
         self._follows = True
         begun = self.served.default_prefix() if self.session.prefix is None else self.session.prefix
         self.session.prefix = (
-            self.served.behind_thought(begun) if self.served.reasoning_behind(begun) == "open" else begun
+            self.served.after_thought(begun) if self.served.reasoning_after_text(begun) == "open" else begun
         )
 
     def adjust_request(self, request: Any) -> Any:
-        """Markers that are special tokens have to be in the text, if there are calls to be read."""
+        """Leave special tokens in the text if calls are to be read."""
         request = super().adjust_request(request)
         if not _passes(request, getattr(request, "tools", None)):
             keep_special_tokens(request, self.served)
@@ -441,20 +441,20 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return request
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:
-        """What holds the model to the format's calls, from toolgram's own export; None where nothing can."""
+        """Return toolgram's own export as a tag that constrains calls; None if there is none."""
         return structural_tag(self.served, request, self._declared(), **self._where_the_grammar_begins(request))
 
     def _where_the_grammar_begins(self, request: Any) -> dict[str, Any]:
         return where_the_grammar_begins(self.served, self.partner, self.session, request)
 
     def get_remaining_unstreamed_args(self) -> str:
-        """Nothing: arguments are sent as they are read."""
+        """Return "": arguments are sent as they are read."""
         return ""
 
     # --- a whole answer
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        """The calls of a whole answer, and its content."""
+        """Return the calls of a whole answer, and its content."""
         self.answered = self._answer(model_output, request)
         return self.answered
 
@@ -463,7 +463,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
         handed, self.handed = self.handed, None
         if handed is not None and handed[0] == model_output:
-            return self._told(handed[1].answer())
+            return self._extracted(handed[1].answer())
         if _passes(request, self.tools):
             session = self._text_session()
             session.counts = False  # the whole answer was counted with its reasoning
@@ -474,9 +474,9 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
         new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
         _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder)
-        return self._told(builder.answer())
+        return self._extracted(builder.answer())
 
-    def _told(self, answer: Any) -> Any:
+    def _extracted(self, answer: Any) -> Any:
         calls = [
             ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
             for call in answer.tool_calls
@@ -495,7 +495,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """What a delta makes certain."""
+        """Return what a delta makes certain."""
         if self._passes is None:
             self._passes = self._is_plain(request)
             if not self._passes and self.session.calls and _passes(request, self.tools):
@@ -526,15 +526,15 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return None
 
     def _is_plain(self, request: Any) -> bool:
-        """Whether an answer passes as it stands: there is no format, or neither tools nor a parser of reasoning."""
+        """Return whether an answer passes unchanged: there is no format, or neither tools nor a reasoning parser."""
         return self.served.fmt is None or (self.skip_reasoning_parsing and _passes(request, self.tools))
 
     def _text_session(self) -> Session:
-        """A session for what is behind the reasoning of an answer without calls: where the prompt has ended it, that is
-        all of the answer, which the prompt may have begun."""
+        """Return a session for the text after reasoning in an answer without calls. If the prompt has ended the
+        reasoning, that is the whole answer, which the prompt may have begun."""
         session = Session(self.served, calls=False)
         prefix = self.session.prefix or ""
-        session.prefix = prefix if self.served.reasoning_behind(prefix) == "closed" else ""
+        session.prefix = prefix if self.served.reasoning_after_text(prefix) == "closed" else ""
         return session
 
     def _plainly(self, events: list[Event]) -> list[Event]:
@@ -543,7 +543,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         return self._plain(events)
 
     def finish_streaming(self) -> Any:
-        """What the end of the stream makes certain."""
+        """Return what the end of the stream makes certain."""
         if self._passes:
             return None
         session = self.session
@@ -554,7 +554,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
 
 
 def keep_special_tokens(request: Any, served: Served) -> None:
-    """Have special tokens left in the text, if the format has any. The sampling parameters are not made yet."""
+    """Leave special tokens in the text, if the format has any. The sampling parameters are not made yet."""
     if not served.needs_special_text:
         return
     request.skip_special_tokens = False
@@ -568,7 +568,7 @@ _PAIRS = {"ToolParser_": ToolgramToolParser, "ReasoningParser_": ToolgramReasoni
 
 
 def __getattr__(name: str) -> Any:
-    """`ToolParser_<format>` and `ReasoningParser_<format>`, made when vLLM asks for them."""
+    """Make `ToolParser_<format>` and `ReasoningParser_<format>` when vLLM asks for them."""
     for beginning, base in _PAIRS.items():
         if name.startswith(beginning):
             kind = _Attachable(name, (base,), {"format_name": name[len(beginning) :], "__module__": __name__})

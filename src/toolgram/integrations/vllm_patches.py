@@ -1,11 +1,11 @@
-"""Where toolgram reaches into vLLM: all of it, each place with its reason, the versions that were tried, and what
-happens without it. `tests/integrations/test_vllm_patches.py` fails where vLLM changes one of them.
+"""Every place where toolgram reaches into vLLM, with its reason, the versions that were tried, and what happens without
+it. `tests/integrations/test_vllm_patches.py` fails if vLLM changes one of them.
 
-Why at all: vLLM has no way to register a parser of everything (0.33: `ParserManager` composes a class of its own from
-a tool parser and a reasoning parser; `unified_parser_cls` asks for a `response_template` in the tokenizer). What a
-parser needs and is not told can only be had from the class that drives it. No method of vLLM's is replaced for other
-parsers: `drive` changes the one class that vLLM has just composed from toolgram's, and the two others act on what is
-marked as toolgram's and pass everything else to the original.
+vLLM cannot register a parser of everything (0.33: `ParserManager` composes a class of its own from a tool parser and a
+reasoning parser; `unified_parser_cls` asks for a `response_template` in the tokenizer). What vLLM does not pass to
+parsers is known only to the class that drives them. Other parsers are unaffected: `drive` changes the one class that
+vLLM has just composed from toolgram's, and the two others act on what is marked as toolgram's and pass everything else
+to the original.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
 
 @dataclass(frozen=True)
 class Patch:
-    """One place."""
+    """One place where toolgram changes vLLM."""
 
     name: str
     reason: str
     versions: str  # that have it as toolgram knows it
-    without: str  # what happens where it is not found
+    without: str  # what happens if it is not found
     apply: Callable[[], bool]
 
 
@@ -50,7 +50,7 @@ def takes(function: Any, *names: str) -> bool:
     return found[: len(names)] == list(names)
 
 
-# What the driver overrides, and what it is given; `set_prompt_token_ids` came with 0.32.
+# The methods that the driver overrides, with their parameters; `set_prompt_token_ids` came with 0.32.
 DRIVEN: Mapping[str, Sequence[str]] = {
     "adjust_request": ("request",),
     "finalize_generation": ("delta_message", "request", "state"),
@@ -61,33 +61,33 @@ DRIVEN: Mapping[str, Sequence[str]] = {
 
 
 def drive(owner: type[Any], driver: type[Any], base_name: str = "DelegatingParser") -> bool:
-    """Have a class that vLLM has composed from toolgram's parsers inherit from `driver`, which inherits from vLLM's.
+    """Let a class that vLLM has composed from toolgram's parsers inherit from `driver`, which inherits from vLLM's.
 
-    Reason: the ids of a whole answer (a quoted marker is told from a real one by its id), the prompt of a tool parser
+    Reason: the ids of a whole answer (only its id tells a real marker from a quoted one), the prompt of a tool parser
     without reasoning parser, the request of a stream that never left reasoning, and that a delta is the last one.
-    Versions: 0.31 to 0.33. Without: text decides in whole answers, and content behind arguments is left out at an end.
+    Versions: 0.31 to 0.33. Without: text decides in whole answers, and content after arguments is left out at an end.
     """
     base = next((each for each in owner.__bases__ if each.__name__ == base_name), None)
     if switched_off() or base is None:
         return False
     unlike = [name for name, given in DRIVEN.items() if not takes(getattr(base, name, None), *given)]
     if unlike:
-        warn_once(f"this vLLM differs ({base_name}.{', '.join(unlike)}): each of the two parsers works alone")
+        warn_once(f"this vLLM differs ({base_name}.{', '.join(unlike)}): the two parsers work independently")
         return False
     owner.__bases__ = tuple(driver if each is base else each for each in owner.__bases__)
     return True
 
 
 def switched_off() -> bool:
-    """Return whether nothing of vLLM's is to be changed: for a vLLM that has the patches of `integrations/upstream`."""
+    """Return whether nothing of vLLM's is to be changed: for a vLLM with the patches of `integrations/upstream`."""
     return os.environ.get(PATCHES_VARIABLE) == "off"
 
 
 def template_of_the_server() -> str | None:
-    """Return the chat template that the server was given, "" for none, and None if nobody who makes a parser has one.
+    """Return the server's --chat-template, "" if it has none, and None if no caller has one.
 
-    Reason: a format that is derived from the tokenizer's template does not fit if the server has another one, and no
-    parser is told. It is looked for in the objects that are making one, until it was found. Without: no warning.
+    Reason: a format derived from the tokenizer's template does not fit another template, and vLLM does not show it to
+    parsers. It is looked for in the objects that are making a parser, until it is found. Without: no warning.
     """
     frame = sys._getframe(1)
     for _ in range(_CALLERS):
@@ -101,7 +101,7 @@ def template_of_the_server() -> str | None:
 
 
 def _order_the_last_delta() -> bool:
-    """In Responses, write the arguments of an open call before the content that comes behind them."""
+    """In Responses, write the arguments of an open call before the content that follows them."""
     serving = import_module("vllm.entrypoints.openai.responses.serving")
     original: Any = getattr(serving, "split_delta", None)
     if hasattr(original, _DONE):
@@ -121,7 +121,7 @@ def _order_the_last_delta() -> bool:
 
 
 def _mark_messages() -> bool:
-    """Let a parser know that a chat request was made from one of Anthropic's."""
+    """Mark chat requests that were made from Anthropic's."""
     serving = import_module("vllm.entrypoints.anthropic.serving").AnthropicServingMessages
     method = serving.__dict__.get(_CONVERSION)
     original: Any = getattr(method, "__func__", None)
@@ -144,14 +144,14 @@ def _mark_messages() -> bool:
 PATCHES = (
     Patch(
         "responses: the order of the last delta",
-        "vLLM writes content before calls, so content behind the arguments of an open call would begin that call anew "
+        "vLLM writes content before calls, so content after the arguments of an open call would begin that call again "
         "without a name, and the connection breaks",
         "0.31 to 0.33",
-        "text behind a call that ends with the stream is left out of a Responses stream",
+        "text after a call that ends with the stream is left out of a Responses stream",
         _order_the_last_delta,
     ),
     Patch(
-        "messages: arguments that are no JSON",
+        "messages: arguments that are not JSON",
         "vLLM decodes the arguments of every call, so an answer with a cut-off call is lost (HTTP 400)",
         "0.31 to 0.33",
         "an answer over /v1/messages, in one message, with a call that was cut off is HTTP 400",
@@ -162,7 +162,7 @@ PATCHES = (
 
 @functools.lru_cache(maxsize=1)
 def apply_patches() -> Sequence[str]:
-    """Apply them, once; the names of those that found their place. Says in the log what happens without the others."""
+    """Apply the patches once, and return the names of those that fit. Log what happens without the others."""
     found: list[str] = []
     if switched_off():
         return found
@@ -180,25 +180,21 @@ def apply_patches() -> Sequence[str]:
 
 
 # --- messages of one field ------------------------------------------------------------------------------------------
-#
-# A server makes a message for every delta. Its constructor checks what a parser knows to be right, and costs as much
+
+# A server makes a message for every delta. Its constructor checks what is already known to be right, and costs as much
 # as reading the delta: with it, a call of 250 characters costs 1.5 times a parser that does nothing, without it 1.2
-# times. What the constructor leaves behind is looked at once, at import, and filled in from then on. Versions:
-# pydantic 2.12 to 2.14. Without: the constructors, wherever a message that was filled in is not equal to theirs, in
-# values and in JSON.
-
-
+# times. So one message of the constructor is looked at, at import, and copied from then on. Versions: pydantic 2.12 to
+# 2.14. Without: the constructors, if a copied message differs from theirs, in values or in JSON.
 _PLACES = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 
 
 def _made_of(sample: Any) -> tuple[type[Any], dict[str, Any], bool]:
-    """The kind of the sample, its values, and whether it keeps unknown fields."""
+    """Return the kind of the sample, its values, and whether it keeps unknown fields."""
     return type(sample), dict(sample.__dict__), sample.__pydantic_extra__ is not None
 
 
 def quick_messages() -> tuple[Any, Any, Any, Any] | None:
-    """Content, reasoning, arguments and the beginning of a call without the constructors; None where that does not give
-    the same."""
+    """Return fast makers of content, reasoning, arguments and beginnings of calls; None if their results differ."""
     try:
         sample = arguments_delta(0, "")
         new = object.__new__

@@ -1,7 +1,7 @@
 """Everything that toolgram imports from vLLM, and where each version keeps it. No other module imports vLLM's classes.
 
-Strategy: need little, and say plainly what was not found and which versions are known to work.  vLLM moves its modules
-without leaving anything behind, so a missing name is the normal way in which a new version announces itself.
+Strategy: need little, and name what was not found and which versions are known to work. vLLM moves its modules without
+leaving aliases, so a missing name usually means a new version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class UnknownSurface(ImportError):
 
 
 def find(name: str, module: str) -> Any:
-    """Return what a module of vLLM's has under a name. Raises UnknownSurface, which says what was looked for."""
+    """Return what a module of vLLM has under a name. Raise UnknownSurface with what was looked for."""
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -51,7 +51,7 @@ if not hasattr(ToolParser, "engine_based_streaming"):
 
 
 def check_constraint(asked: Any) -> None:
-    """Have xgrammar look at what vLLM's parameters ask of an answer. Raises for what it cannot hold an answer to."""
+    """Check with xgrammar what vLLM's parameters ask of an answer. Raise if xgrammar cannot enforce it."""
     sampling = find("SamplingParams", "vllm.sampling_params")
     find("validate_xgrammar_grammar", "vllm.v1.structured_output.backend_xgrammar")(sampling(structured_outputs=asked))
 
@@ -62,23 +62,20 @@ def as_constraint(tag: Any) -> Any:
 
 
 def as_ebnf(grammar: str) -> str:
-    """A grammar as xgrammar's rules, from Lark where vLLM takes it for that; "" where xgrammar does not read it."""
+    """Return a grammar as xgrammar's rules, converted if vLLM takes it for Lark; "" if xgrammar cannot read it."""
     try:
         if not find("grammar_is_likely_lark", "vllm.v1.structured_output.utils")(grammar):
             return grammar
         return str(import_module("xgrammar").Grammar.from_lark(grammar))
-    except Exception:  # vLLM tells the client
+    except Exception:  # vLLM reports it
         return ""
 
 
-# --- delta messages ---------------------------------------------------------------------------------------------------
-
-
 class Ended(DeltaMessage):  # type: ignore[misc, valid-type]
-    """The last delta of a stream, with arguments of a call that was open before and what comes behind them."""
+    """The last delta of a stream, with arguments of a call that was open before, and what follows them."""
 
     def parts(self) -> list[Any]:
-        """The same in order: the arguments of the open call, then the rest."""
+        """Return messages in order: the arguments of the open call, then the rest."""
         first = [call for call in self.tool_calls if not call.id]
         rest = [call for call in self.tool_calls if call.id]
         fields = {name: getattr(self, name) for name in ("reasoning", "content") if getattr(self, name)}
@@ -88,21 +85,21 @@ class Ended(DeltaMessage):  # type: ignore[misc, valid-type]
 
 
 def content_delta(text: str) -> Any:
-    """A delta of content."""
+    """Return a delta of content."""
     return DeltaMessage(content=text)
 
 
 def reasoning_delta(text: str) -> Any:
-    """A delta of reasoning."""
+    """Return a delta of reasoning."""
     return DeltaMessage(reasoning=text)
 
 
 def call_delta(index: int, id: str, name: str, arguments: str) -> Any:
-    """A delta that begins a call."""
+    """Return a delta that begins a call."""
     function = DeltaFunctionCall(name=name, arguments=arguments)
     return DeltaMessage(tool_calls=[DeltaToolCall(index=index, id=id, type="function", function=function)])
 
 
 def arguments_delta(index: int, arguments: str) -> Any:
-    """A delta of one call's arguments."""
+    """Return a delta of one call's arguments."""
     return DeltaMessage(tool_calls=[DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments))])

@@ -1,12 +1,12 @@
-"""What holds a model to its calls in vLLM: toolgram's own export as a structural tag, and where it begins to hold.
+"""Constrained calls in vLLM: toolgram's own export as a structural tag, and where it applies.
 
-Strategy: the engine lets reasoning pass and holds what follows to the grammar, from the token on that ends the
-thought. That works where the prompt has begun the thought. Where a prompt leaves open whether the model thinks, a
-model that does not would never be held; a call that is asked for is then held from the first token on, by a grammar
-that has the thought in it. So is every answer where the marker that ends a thought is spelled by several tokens: the
-last of them may hold the first characters of a call as well, which the grammar would not see. A call that is required,
-or named, begins at once: text before it would let a model go on for ever. With TOOLGRAM_FORCED_CALLS=after_text (or
-`vllm_xargs: {"toolgram_forced_calls": "after_text"}`) there may be text before it.
+Strategy: the engine lets reasoning pass and applies the grammar from the token that ends the thought. That works if the
+prompt has begun the thought. If the prompt leaves open whether the model thinks, a model that does not would never be
+constrained; so a grammar that includes the thought constrains a required call from the first token on, and every answer
+if several tokens spell the closing marker of a thought: the last of them may contain the first characters of a call,
+which the grammar would not see. A required or named call begins at once: text before it would let a model go on
+forever. With TOOLGRAM_FORCED_CALLS=after_text (or `vllm_xargs: {"toolgram_forced_calls": "after_text"}`) text may come
+before it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from toolgram.tools.reading import read_tools
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
 FORCED_FIELD = "toolgram_forced_calls"
 AFTER_TEXT = "after_text"
-_FROM_THE_FIRST = "_grammar_from_parser"  # vLLM's word for it
+_FROM_THE_FIRST = "_grammar_from_parser"  # vLLM's name for it
 
 
 def structural_tag(
     served: Served, request: Any, tools: Sequence[Any], prefix: str | None, reasoning: bool | None
 ) -> Any:
-    """Return the tag for a request; None, with a warning once for each reason, if calls are read and not enforced."""
+    """Return the tag for a request; None, with a warning once for each reason, if calls are not enforced."""
     if served.fmt is None:
         return None
     try:
@@ -57,7 +57,7 @@ def tag_text(
     reasoning: bool | None,
     form: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the tag of a request as JSON text. Raises ToolgramError if there is none."""
+    """Return the tag of a request as JSON text. Raise ToolgramError if there is none."""
     declared = json.dumps([tool.as_chat() for tool in read_tools(tools)], ensure_ascii=False, default=dict)
     choice = json.dumps(choice_of(request) if tools or is_forced(request) else "none")
     parallel = getattr(request, "parallel_tool_calls", None) is not False
@@ -73,7 +73,7 @@ def written(
     served: Served, tools: str, choice: str, parallel: bool, text: bool, prefix: str | None, reasoning: bool | None,
     form: str,
 ) -> str | ToolgramError:  # fmt: skip
-    """Return the tag, or why there is none. Agents send the same tools with every request, so tags are kept."""
+    """Return the tag, or why there is none. Agents send the same tools with every request, so tags are cached."""
     assert served.fmt is not None
     # A token that a tokenizer calls special matches no text in xgrammar: it is named by its id.
     tokens = {mark: number for mark, number in served.special_tokens.items() if mark in served.special_texts}
@@ -87,13 +87,13 @@ def written(
         ended = f"{prefix}{opening}{closing}"
         if reasoning is not None or prefix is None or not _is_missing(served, prefix, opening, ended):
             return whole
-        behind = json.loads(export(reasoning=False, prefix=ended).text)["format"]
+        after = json.loads(export(reasoning=False, prefix=ended).text)["format"]
     except ToolgramError as error:
         return error
     thought = [*_marker(opening, tokens), _thought(served, opening, closing, tokens), *_marker(closing, tokens)]
     either = {
         "type": "or",
-        "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, behind]}],
+        "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, after]}],
     }
     return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
 
@@ -102,25 +102,24 @@ watch_cache(written.cache_info)
 
 
 def _is_missing(served: Served, prefix: str, opening: str, ended: str) -> bool:
-    """Whether a model may think behind a prefix, and no example does: all that have a thought show it behind a prompt
-    that has begun it."""
+    """Return whether a model may think after a prefix although examples think only after a prompt that begins it."""
     fmt = served.fmt
-    if fmt is None or not opening or served.reasoning_behind(prefix) == "open":
+    if fmt is None or not opening or served.reasoning_after_text(prefix) == "open":
         return False
-    reads = served.reasoning_behind(prefix + opening) == "open" != served.reasoning_behind(ended)
+    reads = served.reasoning_after_text(prefix + opening) == "open" != served.reasoning_after_text(ended)
     shown = any(fmt.spec.states[state].meaning == "reasoning" for state in fmt.observed_paths.texts)
     return reads and shown and not exports_write_a_thought(fmt, prefix, opening)
 
 
 def _thought(served: Served, opening: str, closing: str, tokens: Mapping[str, int]) -> dict[str, Any]:
-    """Any text without the markers of the format."""
+    """Return a format of any text without the markers."""
     assert served.fmt is not None
     markers = {opening.strip(), closing.strip(), *served.fmt.program.special.values()} - tokens.keys()
     return {"type": "any_text", "excludes": sorted(markers - {""})}
 
 
 def _marker(text: str, tokens: Mapping[str, int]) -> list[dict[str, Any]]:
-    """A marker as formats of a tag: special tokens by their ids, and the rest as text."""
+    """Return a marker as formats of a tag: special tokens by their ids, and the rest as text."""
     if not tokens:
         return [{"type": "const_string", "value": text}]
     parts = re.split(f"({'|'.join(map(re.escape, tokens))})", text)
@@ -134,29 +133,29 @@ def _marker(text: str, tokens: Mapping[str, int]) -> list[dict[str, Any]]:
 def where_the_grammar_begins(
     served: Served, partner: Any, session: Session, request: Any, all_of_it: bool = False
 ) -> dict[str, Any]:
-    """The prefix and the reasoning of an export: `reasoning` is False where the engine waits for the end of a thought,
-    or the prompt has ended it, and None where a grammar with the thought in it holds from the first token on.
-    `all_of_it`: the whole answer has to be held to it, also where the model does not think."""
-    waits = may_think(served, partner, request)
+    """Return the prefix and the reasoning of an export. Reasoning is False if the engine waits for the end of a thought
+    or the prompt has ended it, None if a grammar with the thought applies from the first token on. `all_of_it`:
+    constrain the whole answer."""
+    waits, begun = may_think(served, partner, request), session.prefix or ""
     if waits and can_hold_from_the_first_token(request):
         waits = not served.spelled_closing
         if all_of_it or is_forced(request):
-            waits = waits and served.tells_its_end and partner.prompt_opens_reasoning
+            waits = waits and served.has_end_marker and partner.prompt_opens_reasoning
     if not waits:
         unread = all_of_it and partner is None  # a thought would be content
-        ended = served.has_thought(session.prefix or "") and served.reasoning_behind(session.prefix or "") == "closed"
+        ended = served.has_thought(begun) and served.reasoning_after_text(begun) == "closed"
         return {"prefix": session.prefix, "reasoning": False if unread or ended else None}
-    return {"prefix": served.behind_thought(session.prefix or ""), "reasoning": False}
+    return {"prefix": served.after_thought(begun), "reasoning": False}
 
 
 def may_think(served: Served, partner: Any, request: Any) -> bool:
-    """Whether vLLM takes it that a thought may come first, and lets it pass."""
+    """Return whether vLLM expects that a thought may come first, and lets it pass."""
     asked = partner is not None and served.reasons and getattr(request, "include_reasoning", True)
     return bool(asked and not partner.prompt_closes_reasoning)
 
 
 def choice_of(request: Any) -> Any:
-    """The tool_choice as toolgram takes it: a word, or an OpenAI dict that names a function."""
+    """Return the tool_choice as toolgram takes it: a word, or an OpenAI dict that names a function."""
     choice = getattr(request, "tool_choice", "auto")
     if choice is None or isinstance(choice, str):
         return choice or "auto"
@@ -167,29 +166,29 @@ def choice_of(request: Any) -> Any:
 
 
 def mode_of(request: Any) -> str:
-    """Return the mode of a choice among `allowed_tools`, which Responses know; "" for another choice."""
+    """Return the mode of a choice among `allowed_tools`, which Responses have; "" for another choice."""
     choice = getattr(request, "tool_choice", None)
     return str(getattr(choice, "mode", "")) if getattr(choice, "type", None) == "allowed_tools" else ""
 
 
 def is_forced(request: Any) -> bool:
-    """Whether a call is asked for."""
+    """Return whether a call is required."""
     choice = choice_of(request)
     return choice not in ("auto", "none") and (choice.get("mode") if isinstance(choice, dict) else "") != "auto"
 
 
 def may_have_text_before(request: Any) -> bool:
-    """Whether the request, or else the server, lets text stand before a call that is asked for."""
+    """Return whether the request, or else the server, allows text before a required call."""
     asked = (getattr(request, "vllm_xargs", None) or {}).get(FORCED_FIELD)
     return bool((asked or os.environ.get(FORCED_VARIABLE)) == AFTER_TEXT)
 
 
 def can_hold_from_the_first_token(request: Any) -> bool:
-    """Whether a request can say that its grammar has the reasoning in it. vLLM's own parsers say it in the same way."""
+    """Return whether a request can say that its grammar has the reasoning in it, as vLLM's own parsers say it."""
     return _FROM_THE_FIRST in (getattr(type(request), "__private_attributes__", None) or {})
 
 
 def hold_from_the_first_token(request: Any) -> None:
-    """Say so."""
+    """Mark a request as constrained from the first token."""
     if can_hold_from_the_first_token(request):
         setattr(request, _FROM_THE_FIRST, True)

@@ -1,25 +1,22 @@
 """Islands: the embedded languages that a machine enters and leaves.
 
-A format's own language is regular; what it embeds is not.  Each module here reads one embedded language
-incrementally, with an explicit stack, and knows nothing of machines or events.  All are one small protocol (`Island`)
-and stand in one table by the name that a snapshot has for them, so that a stream needs one place for the open one.
-One island may hold another: an envelope holds the scanner of its arguments.
+A format's own language is regular; the languages that it embeds are not. Each module here reads one of them
+incrementally, with an explicit stack, and knows nothing of machines or events. All follow one small protocol
+(`Island`), so a stream has one slot for the open island. One may hold another: an envelope holds the scanner of its
+arguments.
 
-* `json_table`, `json_values`: the JSON grammar at character level, passing the model's own bytes through,
-* `json_strings`: JSON that was written as a JSON string,
+* `json_table`, `json_values`: JSON at character level; the model's own bytes pass through,
+* `json_item`, `json_strings`: a JSON value that no marker ends; JSON written as a JSON string,
 * `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
-* `python_literals`: Python keyword arguments and literals, transcoded to JSON while they arrive,
-* `python_repairs`: the same with a local slip, or with quotes inside a string,
-* `tagged_values`: what stands between two markers, raw text or a literal,
-* `literal_repairs`: such a literal where it is wrong in one place,
-* `xml_values`: the same with sections and entities of XML,
-* `notated_values`: JSON with quotes and keys of its own,
-* `nested_elements`: elements inside elements, named after the members of a value,
-* `error_recovery`: how far a broken value reaches.
+* `python_literals`: Python keyword arguments and literals, transcoded to JSON as they arrive,
+* `json_repairs`, `python_repairs`, `literal_repairs`: the same with local mistakes,
+* `tagged_values`, `xml_values`: raw text or a literal between two markers,
+* `notated_values`, `nested_elements`: a format's own notation of JSON; elements named after the members of a value,
+* `error_recovery`: where a broken value ends.
 
-A new kind of value is a module here, its row in the table of this file, and a tag in the vocabulary of machine files
-(`VALUE_TYPES`). In a grammar, the rule of the value is the tag with `_value` behind it. Exports need a row in
-`export.tagged_arguments`. What is no value needs a reader in `runtime` besides.
+A new kind of value needs a module here, a row in the table of this file, a tag in the vocabulary of machine files
+(`VALUE_TYPES`), and a row in `export.tagged_arguments`. In a grammar, its rule is the tag with `_value` at the end. An
+island that is not a value also needs a reader in `runtime`.
 """
 
 from __future__ import annotations
@@ -35,10 +32,8 @@ if TYPE_CHECKING:
 
 
 class OpenBrackets(NamedTuple):
-    """What is open where a value breaks: the brackets, the quote of the string, and how to read on from there.
-
-    With `in_list`, the first bracket is that of a list of calls; with `python`, parentheses and single quotes count.
-    """
+    """The brackets and the quote that are open where a value breaks. With `in_list`, the first bracket opens a list of
+    calls; with `python`, parentheses and single quotes count."""
 
     stack: str
     quote: str = ""
@@ -47,67 +42,67 @@ class OpenBrackets(NamedTuple):
 
 
 class Island(Protocol):
-    """One embedded value, being read. After `read`, the island's other attributes say what came of it."""
+    """An embedded value that is being read. After `read`, the island's other attributes hold the result."""
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Read on from `pos`, as far as possible; the new position. `final`: nothing follows `text`."""
+        """Read on from `pos` as far as possible and return the new position. `final`: nothing follows `text`."""
 
     def open_brackets(self) -> OpenBrackets | None:
-        """What is open, for error recovery; None if brackets say nothing."""
+        """Return what is open, for error recovery; None if brackets say nothing."""
 
     def dump(self) -> list[Any]:
-        """All that the next `read` depends on, as JSON-able data."""
+        """Return all that the next `read` depends on, as JSON-able data."""
 
     @classmethod
     def load(cls, data: Any) -> Island:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
 
 
 class Value(Island, Protocol):
-    """An island that is the value of an argument: `out` is JSON that the last `read` has made certain."""
+    """An island that is the value of an argument: `out` is the JSON that the last `read` made certain."""
 
     out: str
 
     @property
     def done(self) -> bool:
-        """The value is over."""
+        """True if the value is over."""
 
     @property
     def broken(self) -> bool:
-        """The character at the returned position does not fit."""
+        """True if the character at the returned position does not fit."""
 
 
 class MarkedValue(Value, Protocol):
     """A value that ends at a marker: text, or a literal."""
 
-    tail: int  # how many characters were taken after those that have written `out`
+    tail: int  # characters taken after those that wrote `out`
 
     @property
     def is_text(self) -> bool:
-        """Everything that comes before the marker is text as it is."""
+        """True if everything before the marker is plain text."""
 
     @property
     def is_literal(self) -> bool:
-        """A literal is certain, and passed on while it comes."""
+        """True if the value is certainly a literal, which is passed on as it comes."""
 
     @property
     def in_string(self) -> bool:
-        """No marker can be at the next character."""
+        """True if the next character cannot begin a marker."""
 
     @property
     def odd(self) -> bool:
-        """The value is not of a declared type."""
+        """True if the value does not have a declared type."""
 
     @property
     def repairs(self) -> list[str]:
-        """Kinds of anomalies: what a literal deviates in."""
+        """The kinds of anomalies in the literal."""
 
     @property
     def unclosed(self) -> bool:
-        """A literal is certain, and not whole."""
+        """True if a literal is certain and not whole."""
 
     def finish(self) -> str:
-        """The JSON that the closing marker makes certain."""
+        """Return the JSON that the closing marker makes certain."""
 
 
 _ISLANDS = {  # loaded when first needed: most formats need one or two
@@ -129,13 +124,13 @@ _NAMES = {path.partition(".")[2]: name for name, path in _ISLANDS.items()}
 
 @cache
 def island_class(name: str) -> Any:
-    """The class of an island. Raises KeyError where there is none of this name."""
+    """Return the class of an island. Raise KeyError for an unknown name."""
     module, _, name = _ISLANDS[name].partition(".")
     return getattr(import_module(f"toolgram.islands.{module}"), name)
 
 
 def value_kind(typed: str, alone: bool) -> str:
-    """The name of the island for a value: by its state's tag, and whether it ends by itself or else by a marker."""
+    """Return the name of the island for the tag of a state. `alone`: the value ends without a marker."""
     kind = value_type(typed)
     return kind.alone or "json_value" if alone else kind.to_marker or "tagged"
 
@@ -143,11 +138,11 @@ def value_kind(typed: str, alone: bool) -> str:
 def value_island(
     kind: str, typed: str, types: Types, notation: tuple[str, ...], key: str = "", place: Place | None = None
 ) -> Value:
-    """A value of a kind. `typed` is its state's tag, `types` are those that its parameter may have, None if it is
-    not declared, `key` is the parameter's name and `place` all that is declared for it, and `notation` the format's."""
+    """Make the island for a value. `typed` is its state's tag, `types` are those that its parameter may have (None:
+    undeclared), `key` is its parameter, `place` the declaration of that, and `notation` the format's."""
     island = island_class(kind)
     if kind == "tagged":
-        value: Value = island(_told(typed, types), typed == "json", typed == "trimmed")
+        value: Value = island(_declared_types(typed, types), typed == "json", typed == "trimmed")
     elif kind == "xml":
         value = island(types)
     elif kind == "elements":
@@ -158,15 +153,15 @@ def value_island(
 
 
 def plain_value(kind: str, typed: str, types: Types, raw: str) -> str | None:
-    """The JSON of a whole value between markers, where that is certain at once; else None, and its island reads it."""
+    """Return the JSON of a whole value between markers, or None if only its island can decide it."""
     if kind != "tagged" or typed == "json":
         return None
-    found: str | None = island_class(kind).plain(raw, _told(typed, types), typed == "trimmed")
+    found: str | None = island_class(kind).plain(raw, _declared_types(typed, types), typed == "trimmed")
     return found
 
 
 def read_whole(value: Value, text: str, pos: int) -> tuple[int, str]:
-    """Read a value to its end, or to that of `text`: the new position, and its JSON. Some stop on the way."""
+    """Read a value to its end or that of `text`. Return the new position and the JSON."""
     written = []
     while pos < len(text) and not (value.done or value.broken):
         end = value.read(text, pos, True)
@@ -177,20 +172,20 @@ def read_whole(value: Value, text: str, pos: int) -> tuple[int, str]:
     return pos, "".join(written)
 
 
-def _told(typed: str, types: Types) -> Types:
-    """The types of a value whose markers may say whether it is text. What is declared goes before that."""
+def _declared_types(typed: str, types: Types) -> Types:
+    """Return the types of a value whose markers may say that it is text; a declaration takes precedence."""
     if typed == "text":
         return types if types and "string" not in types else frozenset({"string"})
     return types if types or typed != "json" else frozenset()
 
 
 def dump_island(island: Island | None) -> list[Any] | None:
-    """An island as JSON-able data, its name first."""
+    """Return an island as JSON-able data, beginning with its name."""
     return None if island is None else [_NAMES[type(island).__name__], island.dump()]
 
 
 def load_island(data: Any) -> Island | None:
-    """The inverse of `dump_island`. Raises ValueError for anything else."""
+    """Load what `dump_island` returned. Raise ValueError for anything else."""
     if data is None:
         return None
     name, dumped = checked(data, tuple(_ISLANDS), list)
@@ -199,25 +194,22 @@ def load_island(data: Any) -> Island | None:
 
 
 def dump_types(types: Types) -> list[str] | None:
-    """The types of a value as JSON-able data."""
+    """Return the types of a value as JSON-able data."""
     return None if types is None else sorted(types)
 
 
 def load_types(data: list[Any] | None) -> Types:
-    """The inverse of `dump_types`. Raises ValueError if one is no string."""
+    """Load what `dump_types` returned. Raise ValueError if one is not a string."""
     return None if data is None else frozenset(checked(data, *[str] * len(data)))
 
 
 def checked(data: Any, *kinds: Any) -> list[Any]:
-    """The values of a dumped list, each of its kind: a type, None, or a value out of a tuple or range.
-
-    A tuple holds what a value may be, types or values. Raises ValueError where one does not fit.
-    """
+    """Return a dumped list if each value is of its kind (a type, None, or in a tuple or range), or raise ValueError."""
     if type(data) is not list or len(data) != len(kinds):
         raise ValueError(f"expected a list of {len(kinds)}")
     for value, kind in zip(data, kinds, strict=True):
         if not _is_of(value, kind):
-            raise ValueError(f"a {type(value).__name__} or its value does not belong there")
+            raise ValueError(f"a {type(value).__name__} or its value does not belong here")
     return data
 
 

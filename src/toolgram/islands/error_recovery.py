@@ -1,7 +1,7 @@
-"""Error recovery: how far does a broken value reach?
+"""Error recovery: find the end of a broken value.
 
-Strategy: count brackets and skip strings, and look at nothing else.  What a failed call still contains is never read
-as a call; it is over when its brackets balance, or, inside a list of calls, at the next comma or bracket of that list.
+Strategy: count brackets and skip strings, and look at nothing else. Nothing inside a failed call is read as a call. The
+value is over when its brackets balance or, inside a list of calls, at the next comma or bracket of that list.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ _OPENING = {"}": "{", "]": "[", ")": "("}
 
 
 class ErrorRecovery:
-    """The rest of a broken value: its open brackets (`stack`), and the `quote` of the string it is in, if any.
+    """The rest of a broken value: its open brackets (`stack`), and the `quote` of the open string, if any.
 
-    A closing bracket closes everything up to its partner; one without a partner closes nothing. The value is over when
-    nothing is open; in a list (`in_list`), before the next separator of that list. `reason` and `match` say why the
-    last `read` stopped: OVER, MARKER (and which one), or MORE.
+    A closing bracket closes everything up to its partner; without a partner, it closes nothing. `reason` says why the
+    last `read` stopped: OVER, MARKER (the one in `match`), or MORE.
     """
 
     __slots__ = ("_escaped", "_quotes_count", "in_list", "match", "pattern", "python", "quote", "reason", "stack")
@@ -82,7 +81,7 @@ class ErrorRecovery:
         return pos
 
     def _bracket(self, character: str) -> bool:
-        """Take one structural character; True when the value is over with it (in a list: before it)."""
+        """Read a structural character; return True if the value is over with it (in a list: before it)."""
         if not self._quotes_count and character in "\"'":
             return False
         if character == '"' or (character == "'" and self.python):
@@ -102,11 +101,11 @@ class ErrorRecovery:
         return False
 
     def open_brackets(self) -> OpenBrackets:
-        """What is open in it."""
+        """Return what is open."""
         return OpenBrackets(self.stack, self.quote, self.in_list, self.python)
 
     def add(self, inner: OpenBrackets) -> None:
-        """A value inside it is none: its brackets and its string are part of the broken value."""
+        """Add the brackets and the string of an inner value that failed."""
         self.stack += inner.stack
         self.quote = inner.quote
 
@@ -116,10 +115,10 @@ class ErrorRecovery:
 
     @classmethod
     def load(cls, data: Any) -> ErrorRecovery:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         stack, quote, in_list, python, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 4)
         if not set(stack) <= {"<", *_OPENING.values()}:
-            raise ValueError("no brackets")
+            raise ValueError("not brackets")
         recovery = cls(OpenBrackets(stack, quote, in_list, python), quotes_count)
         recovery._escaped = escaped
         return recovery

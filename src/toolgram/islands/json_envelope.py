@@ -1,15 +1,14 @@
 """The JSON around a call: `{"name": ..., "arguments": {...}}`, alone or in a list, keys in any order.
 
 Strategy: `JsonScanner` finds where each token ends, and ijson's push parser is fed whole tokens, so that the position
-of each of its events is known.  Its `(prefix, event, value)` triples, written `event prefix`, are the machine's
-triggers.  Two rules keep that cheap and exact:
+of each of its events is known. Its `(prefix, event, value)` triples, written `event prefix`, are the machine's
+triggers. Two rules keep that cheap and exact:
 
-* ijson never sees the arguments: it is fed an empty object in their place (its C backend scans an unfinished string
-  again at every push);
-* a call that stands without a list is read as the one item of a list that the reader opens itself, so one machine
-  serves both spellings.
+* ijson never sees the arguments: it is fed an empty object instead, because its C backend rescans an unfinished string
+  at every push;
+* a call outside a list is read as the one item of a list that the reader opens, so one machine reads both spellings.
 
-An opening brace is not confirmed before the character after it: only a key or a closing brace make it an object.
+An opening brace counts only with the character after it: a key or a closing brace makes it an object.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _PART_OF_SCALAR = re.compile(r"[-0-9tfn][-+.0-9a-zE]*+\Z").match
 
 
 class NoEvent(ValueError):
-    """A token that does not fit where ijson stands."""
+    """A token that does not fit at ijson's place."""
 
 
 class IjsonFeed:
-    """ijson's push parser, with a trail that can set up another one at the same place."""
+    """ijson's push parser, with a trail from which another one can be set up at the same place."""
 
     __slots__ = ("_events", "_push", "_refusal", "trail")
 
@@ -52,16 +51,16 @@ class IjsonFeed:
             self.push(trail)
 
     def __del__(self) -> None:
-        """ijson's Python backend takes the end for an incomplete document, also where nobody listens any more."""
+        """Suppress the complaint of ijson's Python backend about an incomplete document."""
         with contextlib.suppress(Exception):
             self._push.close()
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
-        """Feed one whole token; the events that it completes. Raises NoEvent where it does not fit."""
+        """Feed one whole token and return the events that it completes. Raise NoEvent if it does not fit."""
         self.trail += token
         try:
             self._push.send(token.encode("utf-8", "replace"))
-        except (self._refusal, ValueError, StopIteration):  # a lone surrogate, escaped, is no text to its C library
+        except (self._refusal, ValueError, StopIteration):  # its C library rejects an escaped lone surrogate
             raise NoEvent(token) from None
         events = self._events[:]
         self._events.clear()
@@ -78,17 +77,17 @@ class _Target:
         self._events.append(event)
 
     def close(self) -> None:
-        """ijson closes its target when the stream is dropped; there is nothing to do."""
+        """Do nothing: ijson closes its target when the stream is dropped."""
 
 
 class Envelope:
-    """What one open envelope remembers; the parser moves it.
+    """The state of one open envelope; the parser moves it.
 
-    `source` collects the characters since the last event and `token` an unfinished string; `path` is where the next
-    value stands (`item.name`) and `parents` the objects around it; `in_list` says whether the model itself opened a
-    list. Where that list is the value of a `member`, that is its path, and `outside` are the brackets around it.
-    `string` reads arguments that are written as a JSON string. Where the model quotes like Python, `python`
-    transcodes, and the first `skip` characters of what it writes are known.
+    `source` collects the characters since the last event and `token` an unfinished string. `path` is the place of the
+    next value (`item.name`) and `parents` the objects around it. `in_list` says whether the model opened a list itself;
+    if that list is the value of a `member`, that is its path, and `outside` are the brackets around it. `string` reads
+    arguments written as a JSON string. If the model quotes like Python, `python` transcodes, and the first `skip`
+    characters that it writes are already known.
     """
 
     __slots__ = (
@@ -100,31 +99,31 @@ class Envelope:
         self.repairs = repairs
         self.scanner = JsonScanner(repairs=repairs)
         self.feed: IjsonFeed | None = None
-        self._trail = ""  # what a copy has fed, and its parser has not seen yet
+        self._trail = ""  # what a copy was fed and its parser has not seen
         self.python: PythonScanner | None = None
         self.string: JsonStringScanner | None = None
         self.in_list = in_list
         self.skip = 0
-        self.inner = "envelope"  # while transcoding: the reader of what is transcoded
+        self.inner = "envelope"  # while transcoding: the reader of the transcoded text
         self.source = ""
         self.token = ""
-        self.token_at = 0  # where in `source` it begins
+        self.token_at = 0  # where it begins in `source`
         self.path = "" if in_list else "item"
         self.parents: list[str] = []
         self.member = self.outside = ""
 
     def push(self, token: str) -> list[tuple[str, str, Any]]:
-        """ijson's events for one more token; its parser is made when first needed."""
+        """Return ijson's events for one more token. Make its parser when it is first needed."""
         if self.feed is None:
             self.feed = IjsonFeed(self._trail or ("" if self.in_list else "["))
         return self.feed.push(token)
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Read one token, or as much of it as there is; `scanner.kind` says which."""
+        """Read one token or its beginning; `scanner.kind` says which."""
         return self.scanner.step(text, pos)
 
     def pushed(self, token: str) -> bool:
-        """Feed one token of which no event is wanted. Whether it fits."""
+        """Feed a token whose events are not needed. Return whether it fits."""
         try:
             self.push(token)
         except NoEvent:
@@ -132,14 +131,14 @@ class Envelope:
         return True
 
     def value_of(self, token: str) -> str:
-        """The text of a JSON string, by ijson. Raises NoEvent where none may stand."""
+        """Return the text of a JSON string, decoded by ijson. Raise NoEvent if none fits here."""
         events = self.push(token)
         if len(events) != 1 or not isinstance(events[0][2], str):
             raise NoEvent(token)
         return events[0][2]
 
     def settle(self) -> None:
-        """A value is complete: the trail need only say where, not what went by."""
+        """Shorten the trail after a complete value: the place is enough."""
         if self.feed is None and not self._trail:
             return
         keys = [path.rpartition(".")[2] for path in self.parents[1:]]
@@ -150,7 +149,7 @@ class Envelope:
             self._trail = f"[{objects}0"
 
     def leave_value(self) -> None:
-        """The value of the last key is read as that of another one: that key is read, and no colon after it."""
+        """Read the value of the last key as that of another key: that key was read, and no colon follows it."""
         self.settle()
         trail = self.feed.trail if self.feed is not None else self._trail
         self.feed, self._trail, self.token = None, f'{trail},""', ""
@@ -162,24 +161,24 @@ class Envelope:
 
     @property
     def in_token(self) -> bool:
-        """Whether a string or a scalar of the envelope itself has begun, and is not whole."""
+        """True inside a string or a scalar of the envelope itself."""
         scanner = self.scanner
         inside = (scanner.in_string and self.string is None) or (not scanner.in_string and scanner.state >= SCALARS)
         return inside and len(scanner.stack) == self.depth
 
     def enter_list(self) -> None:
-        """A list of calls has begun as the value of a member: it is read as if nothing stood around it."""
+        """Enter a list of calls that is the value of a member, and read it as if nothing were around it."""
         self.member, self.outside = self.path, "".join(self.scanner.stack[:-1])
         self.in_list, self.parents, self.path, self.feed, self._trail = True, [], "item", None, ""
         self.push("[")
 
     def leave_list(self) -> None:
-        """That list is closed; other members of the object may follow."""
+        """Leave that list; other members of the object may follow."""
         self.in_list, self.parents, self.feed, self._trail = len(self.outside) > 1, ["item"], None, '[{"":0'
         self.member = self.outside = ""
 
     def resume_list(self) -> None:
-        """Stand in the model's own list, after an item."""
+        """Continue in the model's own list, after an item."""
         self.scanner = JsonScanner(repairs=self.repairs)
         self.scanner.stack.append("[")
         self.scanner.state = AFTER_ITEM
@@ -190,7 +189,7 @@ class Envelope:
         self.inner = "envelope"
 
     def open_brackets(self) -> OpenBrackets:
-        """What is open in the envelope and in the arguments; of those in a string, the string."""
+        """Return what is open in the envelope and in its arguments; for arguments in a string, the string."""
         stack, quote = self.scanner.open_brackets()[:2]
         if stack == "<":
             return OpenBrackets(stack)
@@ -209,7 +208,7 @@ class Envelope:
 
     @classmethod
     def load(cls, data: Any) -> Envelope:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         sizes, maybe = range(2 * LONGEST_ENVELOPE_TEXT), (list, None)
         kinds = bool, bool, str, ("", "{", "[{"), str, list, (str, None), str, str, sizes
         scanner, string, *place, python, skip, inner = checked(data, list, maybe, *kinds, maybe, sizes, str)
@@ -226,13 +225,13 @@ class Envelope:
         return envelope
 
     def _check(self) -> None:
-        """Raises ValueError where the parts do not fit each other."""
+        """Raise ValueError if the parts do not fit each other."""
         scanner, outer = self.scanner, self.outside + "[" * self.in_list + "{" * len(self.parents)
         fits = "".join(scanner.stack).startswith(outer) or (scanner.state == START and not self.parents)
         fits &= bool(self.member) == bool(self.outside)
         fits &= self.string is None or isinstance(self.string, JsonStringScanner)
         fits &= self.python is None or type(self.python).__name__ in ("PythonScanner", "LiteralScanner")
-        if self.token and self.in_token:  # that of a member that belongs to no call is dropped as it comes
+        if self.token and self.in_token:  # the token of a member outside any call is dropped as it comes
             part = _PART_OF_STRING if scanner.in_string else _PART_OF_SCALAR
             fits &= part(self.token) is not None
         else:

@@ -1,7 +1,7 @@
 """A JSON value that no marker ends.
 
-Strategy: it is read as the item of a list that is never closed, by the scanner of JSON. Brackets and strings say
-themselves where they end; a number ends at the character after it.
+Strategy: the scanner of JSON reads it as the item of a list that is never closed. Brackets and strings end by
+themselves; a number ends at the character after it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REPAIRED = "repaired_json"
 
 
 class JsonValue:
-    """One JSON value of any kind that no marker ends: read as the item of a list that is never closed."""
+    """One JSON value of any kind that no marker ends."""
 
     __slots__ = ("_scanner", "back", "broken", "done", "out", "repairs")
 
@@ -27,7 +27,7 @@ class JsonValue:
         self._scanner.state = ITEM
         self.out = ""
         self.repairs: list[str] = []  # kinds of anomalies: raw control characters
-        self.back = 0  # how far the first of them is before where the last `read` has stopped
+        self.back = 0  # how far before the end of the last `read` the first of them is
         self.done = False
         self.broken = False
 
@@ -58,7 +58,7 @@ class JsonValue:
         return pos
 
     def open_brackets(self) -> OpenBrackets:
-        """What is open in the value, and the list that stands for its end."""
+        """Return what is open in the value, within the list that is never closed."""
         return self._scanner.open_brackets()
 
     def dump(self) -> list[Any]:
@@ -67,10 +67,10 @@ class JsonValue:
 
     @classmethod
     def load(cls, data: Any) -> JsonValue:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         value = cls()
         scanner, repaired = checked(data, list, bool)
         value._scanner, value.repairs = JsonScanner.load(scanner), [REPAIRED] if repaired else []
         if value._scanner.stack[:1] != ["["]:
-            raise ValueError("no value in a list")
+            raise ValueError("not a value in a list")
         return value

@@ -1,31 +1,29 @@
-"""JSON that is wrong in one local, decidable place, written as JSON while it arrives.
+"""JSON with one local, decidable mistake, written as JSON while it arrives.
 
-Strategy: the scanner's table breaks as it does for any wrong text, and only then this comes in, in front of it.  It
-reads one character at a time, looks at the state of the scanner, and says what the scanner reads instead.  All that it
-writes passes the scanner, so what is emitted stays a prefix of JSON whatever is repaired here.
+Strategy: the scanner's table breaks as for any wrong text, and only then this is put in front of it. It reads one
+character at a time, looks at the state of the scanner, and decides what the scanner reads instead. All that it writes
+passes the scanner, so the output remains a prefix of JSON whatever is repaired.
 
-Undecided characters are held, at most 64 blanks, the letters of one word, or a short comment: a comma until it is seen
-that no closing bracket follows, a quote until it is seen what follows, an escape until it is whole.  What has one
-reading only:
+Undecided characters are held, at most 64 blanks, the letters of one word, or a short comment: a comma until no closing
+bracket can follow, a quote until it is known what follows, an escape until it is whole. These have one reading:
 
-* a comma before a closing bracket, and one that is missing before a string that is a key, or between items,
-* a colon twice,
+* a comma before a closing bracket, and a missing one before a string that is a key, or between items,
+* a second colon,
 * comments: `// ...`, `# ...`, `/* ... */`,
-* strings in single quotes, keys without quotes, the words of Python, `NaN` and `Infinity` (as strings),
+* strings in single quotes, keys without quotes, Python's words, `NaN` and `Infinity` (as strings),
 * a backslash that begins no escape of JSON.
 
-These are local, and each of them counts.  Damage to the structure is repaired in one value only:
+They are local, and each of them counts. Damage to the structure is repaired in one value only:
 
-* the opening brace of an object twice, and then the closing one,
-* quotes inside a string.  The first is one after which no `,`, `:`, closing bracket or quote follows, and not the end.
+* a second opening brace of an object, and then the second closing one,
+* quotes inside a string. The first is a quote that neither the end nor `,`, `:`, a closing bracket or a quote follows.
   The end is that of the output, or a marker of the format (`end_string`). A short comment without quotes is a blank.
-  Which of the next quotes ends the string, the reader of the call decides (`runtime.damaged_values`); without one, the
-  first after which one of these follows.
+  The reader of the call decides which later quote ends the string (`runtime.damaged_values`); without a reader, it is
+  the first one that one of these follows.
 
-What has several readings is broken as before: a quote inside a key, or inside a string in a list, where the comma may
-be part of it; two strings with nothing between them, or in a
-list with nothing but blanks, where a quote may be one too many; a colon that is missing, which may be the last
-character of the key; a second value that is damaged.
+What has several readings remains broken: a quote inside a key, or inside a string in a list, where the comma may be
+part of it; two strings with nothing between them, or in a list only blanks, where one quote may be too many; a missing
+colon, which may be the last character of the key; a second damaged value.
 """
 
 from __future__ import annotations
@@ -63,33 +61,30 @@ WORDS |= {word: word for word in ("true", "false", "null")} | {
 
 # What is being read.
 PLAIN, CLOSING, ESCAPE, WORD, COMMENT = _MODES = "plain", "closing", "escape", "word", "comment"
-EARLIER, HERE = 1, 2  # what is damaged: a part that was read, or the string that is open
+EARLIER, HERE = 1, 2  # the place of the damage: a part already read, or the open string
 
 
 class Scanner(Protocol):
-    """What a repairer sees of the scanner that reads what it writes."""
+    """The parts of the scanner that a repairer uses."""
 
     state: int
     stack: list[str]
 
     @property
     def in_key(self) -> bool:
-        """The next character is inside a key."""
+        """True if the next character is inside a key."""
 
     @property
-    def is_behind_value(self) -> bool:
-        """The value before the next character is whole, or may be."""
+    def is_after_value(self) -> bool:
+        """True if the value before the next character is whole, or may be."""
 
     def after_value(self) -> int:
-        """The state after a value at this place."""
+        """Return the state after a value at this place."""
 
 
 class JsonRepairer:
-    """What is written instead of what the model wrote.
-
-    `read` takes one character, or none where it decides first what is held. Then `out` is what the scanner is to read,
-    `note` a repair that was made, and `broken` says that the character does not fit.
-    """
+    """A filter that writes JSON instead of what the model wrote. `read` takes one character, or none if something held
+    is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
 
     __slots__ = (
         "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "broken", "note", "out", "quote", "tail", "work",
@@ -97,26 +92,26 @@ class JsonRepairer:
 
     def __init__(self, quote: str = '"') -> None:
         self._mode = PLAIN
-        self._held = ""  # what is being read, and is not decided
-        self._comma = ""  # a comma, and the blanks after it
+        self._held = ""  # what is being read and not decided
+        self._comma = ""  # a comma and the blanks after it
         self.quote = quote  # of the open string
-        self._tight = False  # the last character closed one
+        self._tight = False  # the last character closed a string
         self._damage = 0  # EARLIER or HERE
-        self.tail: tuple[Scanner, int] | None = None  # what reads on after a quote, and how much it has read
-        self.work = 0  # that looking for the end of the string has cost
-        self._doubled: list[int] = []  # depths of objects whose opening brace stands there twice
+        self.tail: tuple[Scanner, int] | None = None  # a scanner of the text after a quote, and how much it has read
+        self.work = 0  # the cost of looking for the end of the string
+        self._doubled: list[int] = []  # depths of objects whose opening brace came twice
         self.out = ""
         self.note = ""
         self.broken = False
 
     def read(self, character: str, scanner: Scanner) -> bool:
-        """Read a character. Whether it was taken; if not, it is to be read again, or is `broken`."""
+        """Read a character. Return whether it was taken; if not, it is read again, or is `broken`."""
         self.out = self.note = ""
         self.broken = False
         return _READERS[self._mode](self, character, scanner)
 
     def passes(self, text: str) -> bool:
-        """Whether nothing is held, and text inside a string says nothing to a repairer."""
+        """Return whether the repairer has nothing to do with this text of a string."""
         return (
             self._mode == PLAIN and not self._comma and "\\" not in text and self.quote not in text and '"' not in text
         )
@@ -146,11 +141,11 @@ class JsonRepairer:
             return True
         state = _place(scanner)
         if self._comma:
-            return self._behind_comma(character, state)
+            return self._after_comma(character, state)
         return self._break() if tight and character in _QUOTES else self._token(character, state, len(scanner.stack))
 
     def _closes_twice(self, character: str, depth: int) -> bool:
-        """Whether this is the second closing brace of an object whose opening brace was there twice."""
+        """Return whether this is the second closing brace of an object whose opening brace came twice."""
         if not self._doubled or depth >= self._doubled[-1]:
             return False
         self._doubled.pop()
@@ -159,7 +154,7 @@ class JsonRepairer:
 
     def _token(self, character: str, state: int, depth: int) -> bool:
         if state in (AFTER_ITEM, AFTER_MEMBER):
-            return self._behind_value(character, state)
+            return self._after_value(character, state)
         if state == FIRST_KEY and character == "{" and depth not in self._doubled[-1:]:
             if self._damage and not self._doubled:
                 return self._break()
@@ -181,18 +176,18 @@ class JsonRepairer:
         self._comma += character
         return True
 
-    def _behind_comma(self, character: str, state: int) -> bool:
+    def _after_comma(self, character: str, state: int) -> bool:
         if character in "}]":
             self.note, self._comma = self._comma, ""
             return False
         if character == ",":
             return self._break()  # something may be missing between them
         if state == AFTER_MEMBER and not (character in "\"'_$" or character.isalpha()):
-            self._write("")  # no key: what follows may come after an object that is not closed
+            self._write("")  # not a key: an object may have been left unclosed
             return False
         return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
-    def _behind_value(self, character: str, state: int) -> bool:
+    def _after_value(self, character: str, state: int) -> bool:
         if character == ",":
             self._comma = ","
             return True
@@ -230,7 +225,7 @@ class JsonRepairer:
         return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
 
     def bare_key(self, scanner: Scanner) -> str:
-        """What has been read of a key without quotes; nothing if none is being read."""
+        """Return what was read of a key without quotes; "" if none is being read."""
         return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
 
     def _word(self, character: str, scanner: Scanner) -> bool:
@@ -245,7 +240,7 @@ class JsonRepairer:
                 return self._break()
             self._held += character
             return True
-        if is_key:  # only the colon shows that it is one
+        if is_key:  # only the colon confirms a key
             if character in _BLANKS and len(word) < LONGEST_WORD:
                 self._held += character
                 return True
@@ -265,11 +260,11 @@ class JsonRepairer:
         self._mode, self._held = COMMENT, opening
         self.note = opening if opening != "/" else ""
         if scanner.state >= SCALARS and self.note:
-            self.out = " "  # or what is before it and after it would be one number
+            self.out = " "  # or the text before and after it would be one number
         return True
 
     def _comment(self, character: str, scanner: Scanner) -> bool:
-        """A comment. Held are the characters that open it, and a star that may be the last but one."""
+        """Read a comment. Hold its opening characters, and a star that may begin its end."""
         if self._held == "/":
             return self._comment_begins("/" + character, scanner) if character in "/*" else self._break()
         of_line = self._held[:2] != "/*"
@@ -312,7 +307,7 @@ class JsonRepairer:
         return False
 
     def _closing(self, character: str, scanner: Scanner) -> bool:
-        """After a quote: blanks, a comment, and then what decides whether the quote ends the string."""
+        """Read blanks and a comment after a quote, then decide whether the quote ends the string."""
         blanks, remark = self._after_quote()
         end = _end_of_comment(remark)
         decides = not remark or end > 0
@@ -330,9 +325,9 @@ class JsonRepairer:
         return True
 
     def _goes_on(self, scanner: Scanner) -> bool:
-        """The quote that is held, and what is held after it, are part of the string."""
+        """Make the quote that is held, and what is held after it, part of the string."""
         if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
-            return self._break()  # in a list, what is between two strings may be a string with what is in them
+            return self._break()  # in a list, the text between two strings may also be a string
         note = "" if self._damage else self._held
         self._damage = HERE
         quote = '\\"' if self.quote == '"' else self.quote
@@ -340,47 +335,47 @@ class JsonRepairer:
         return False
 
     def _after_quote(self) -> tuple[str, str]:
-        """Of what is held after a quote: the blanks, and a comment."""
+        """Return the blanks held after a quote, and the comment after them."""
         rest = self._held[1:]
         remark = rest.lstrip(_BLANKS)
         return rest[: len(rest) - len(remark)], remark
 
     @property
     def idle(self) -> bool:
-        """Nothing is held, and nothing is left out."""
+        """True if nothing is held."""
         return self._mode == PLAIN and not self._comma
 
     @property
     def at_quote(self) -> bool:
-        """A quote is held, and what follows it decides whether it ends the string."""
+        """True if a quote is held, and the next character decides whether it ends the string."""
         return self._mode == CLOSING
 
     def crosses(self, character: str, scanner: Scanner) -> bool:
-        """Whether this is a closing bracket after a value, which closes another bracket than the innermost one."""
-        after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_behind_value
+        """Return whether this closing bracket comes after a value and does not match the innermost open one."""
+        after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_after_value
         return after and scanner.stack[-1] != _OPENERS[character]
 
     @property
     def damaged(self) -> bool:
-        """The string that is open has a quote that is part of it."""
+        """True if the open string contains a quote."""
         return self._damage == HERE
 
     @property
     def in_damaged(self) -> bool:
-        """The next character is in such a string, and outside an escape."""
+        """True if the next character is in such a string, outside an escape."""
         return self._damage == HERE and self._mode == PLAIN
 
     def begin_call(self) -> None:
-        """What was damaged is in another call."""
+        """Forget the damage of another call."""
         self._damage = 0
 
     def keep_quote(self) -> None:
-        """The next quote is part of a damaged string; `out` is what the scanner is to read."""
+        """Make the next quote part of a damaged string; `out` is the scanner's input."""
         self.broken = False
         self._decided('\\"' if self.quote == '"' else self.quote)
 
     def end_string(self) -> None:
-        """The quote that is held, or the next one, ends the string, whatever follows; `out` is as above."""
+        """End the string with the quote that is held, or the next one; `out` is the scanner's input."""
         self.broken = False
         self._end_string(self._after_quote()[0])
 
@@ -393,20 +388,18 @@ class JsonRepairer:
         self._mode, self._held, self.note = PLAIN, "", note
         return self._write(out)
 
-    # --- snapshots ------------------------------------------------------------------------------------------------
-
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         return [self._mode, self._held, self._comma, self.quote, [*self._doubled], self._damage, self.work]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         kinds = _MODES, str, str, ('"', "'"), list, range(HERE + 1), range(MOST_TAIL_WORK + 1)
         mode, held, comma, quote, doubled, damage, work = checked(data, *kinds)
         repairer = cls(quote)
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
-            raise ValueError("no repair of JSON")
+            raise ValueError("not the state of a repair of JSON")
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma = mode, held, comma
         repairer._damage, repairer.work = damage, work
@@ -416,17 +409,17 @@ class JsonRepairer:
         fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
         fits &= mode != CLOSING or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
         if not fits:
-            raise ValueError("no repair of JSON")
+            raise ValueError("not the state of a repair of JSON")
         return repairer
 
 
 def _place(scanner: Scanner) -> int:
-    """The state of a scanner; where a number may be over, that after it."""
+    """Return the state of a scanner, or the state after a number that may be over."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
 
 def _end_of_comment(text: str) -> int:
-    """Where the comment ends with which `text` begins; 0 where it goes on."""
+    """Return where the comment ends with which `text` begins, 0 if it goes on."""
     if text.startswith("/*"):
         return text.find("*/", 2) + 2 if "*/" in text[2:] else 0
     ends = [at for at in (text.find("\n"), text.find("\r")) if at > 0]

@@ -1,12 +1,12 @@
-r"""JSON written as a JSON string: `"{\"x\": 1}"`, whose inside is wanted.
+r"""JSON written as a JSON string: `"{\"x\": 1}"`. Its content is the value.
 
-Strategy: one scanner walks the string as it is, its escapes are decoded as they complete, and a second scanner
-checks the decoded text.  Only an unfinished escape waits.  Escaped surrogates stay escapes, in the inner string as in
-the outer one: a pair needs no second look, and half of one no character that cannot be encoded.
+Strategy: one scanner walks the string, its escapes are decoded as they complete, and a second scanner checks the
+decoded text. Only an unfinished escape waits. Escaped surrogates remain escapes, in the inner string as in the outer
+one: a pair needs no second look, and a lone one never becomes a character that cannot be encoded.
 
-Where deviations may be repaired, the decoded text passes the repairer of JSON, and what that has not decided waits as
-well.  A code fence around the object is left out, and an empty string is an empty object.  The end of the string closes
-what is open after a whole value.  A quote that is part of a string in it breaks it: where that ends is not known here.
+With repairs, the decoded text passes the repairer of JSON, and what is undecided there waits as well. A code fence
+around the object is left out, and an empty string is an empty object. The end of the string closes what is open after a
+whole value. A quote inside an inner string breaks the value: its end is not known here.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-_BEHIND = ",]}" + _BLANKS  # what may follow a string
+_AFTER = ",]}" + _BLANKS  # may follow a string
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
 class JsonStringScanner:
-    """The inside of a JSON string (its opening quote already read) that itself holds a JSON object.
+    """The inside of a JSON string (its opening quote already read) that holds a JSON object.
 
-    `out` is the decoded JSON of the last `read`, `started` says that an object has certainly begun, `done` that the
-    closing quote was read after a whole object, `broken` that the character at the returned position does not fit.
-    With `repairs`, a read ends after a repair, and `note` is what was repaired; a quote that ends the string before
-    its object is whole `waits` for what follows it.
+    `out` is the decoded JSON of the last `read`. `started`: an object has certainly begun. `done`: the closing quote
+    was read after a whole object. `broken`: the character at the returned position does not fit. With `repairs`, a read
+    ends after a repair, and `note` is the repaired text; a quote that ends the string before its object is whole
+    `waits` for the next character.
     """
 
     __slots__ = (
@@ -51,8 +51,8 @@ class JsonStringScanner:
         self._repairer = JsonRepairer() if repairs else None
         self._around = ""  # of a code fence, before the object or after it
         self.held = ""  # source of an unfinished escape
-        self._parts: list[str] = []  # what the last `read` writes,
-        self._produced = 0  # and the position in its text after what wrote it
+        self._parts: list[str] = []  # written by the last `read`,
+        self._produced = 0  # and the position in its text after the last character that wrote something
         self.out = ""
         self.mark = 0  # after the last character that produced some of `out`; before `pos` if all of them were held
         self.started = False
@@ -61,7 +61,7 @@ class JsonStringScanner:
         self.waits = False
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Read on from `pos`; returns the new position. Characters of an unfinished escape count as read."""
+        """Read on from `pos` and return the new position. Characters of an unfinished escape count as read."""
         base = pos - len(self.held)
         text = self.held + text[pos:]
         self.held = self.note = ""
@@ -71,7 +71,7 @@ class JsonStringScanner:
         while at < len(text) and not (self.note or self.broken or self.done or self.waits):
             at = self._unit(text, at, final)
         if base + at < pos and not self.broken:
-            self.held = text[at : pos - base]  # an escape that a repair comes before is still to be read
+            self.held = text[at : pos - base]  # an escape after the repair is still to be read
         self.out = "".join(self._parts)
         self.mark = base + self._produced if self._parts else pos
         return max(base + at, pos)
@@ -93,14 +93,14 @@ class JsonStringScanner:
         return _end_of_escape(text, at)
 
     def _quote(self, text: str, at: int, final: bool) -> int:
-        """The end of the string, or a quote too many."""
+        """Read the end of the string, or a quote too many."""
         repairs = self._repairer is not None
         if repairs and self.inner.stack:
             self.waits = at + 1 == len(text) and not final
             if self.waits:
                 return at
             written = len(self._parts)
-            if text[at + 1 : at + 2] in _BEHIND and self._close():
+            if text[at + 1 : at + 2] in _AFTER and self._close():
                 self._produced = at + 1
             elif len(self._parts) > written:
                 self._produced = at  # what was open before the quote
@@ -112,7 +112,7 @@ class JsonStringScanner:
         return at + self.done
 
     def _odd_backslash(self, text: str, at: int) -> int:
-        """A backslash that begins no escape: it escapes a single quote, or is itself."""
+        """Read a backslash that begins no escape: it escapes a single quote, or is itself."""
         quoted = text[at + 1] == "'"
         fitting, productive = self._repair("'" if quoted else "\\")
         end = at + (2 if quoted and fitting else 1)
@@ -124,7 +124,6 @@ class JsonStringScanner:
         return end if fitting else _end_of_escape(text, at)  # as far as it would wait for more
 
     def _piece(self, piece: str, at: int) -> int:
-        """Plain text, or a whole escape."""
         plain, end = piece[0] != "\\", at + len(piece)
         kept = plain or (self.inner.in_plain_string and _SURROGATE(piece) is not None)
         decoded = piece if kept else _decode(piece)
@@ -138,7 +137,7 @@ class JsonStringScanner:
         return at + fitting if plain or self.note else end
 
     def _take(self, decoded: str) -> tuple[int, int]:
-        """Check decoded text with the inner scanner; returns how many of its characters fit, and how many produced."""
+        """Check decoded text with the inner scanner. Return how many characters fit, and how many produced output."""
         inner = self.inner
         end = 0
         if not inner.done:
@@ -156,7 +155,7 @@ class JsonStringScanner:
         return len(decoded) - len(decoded[end:].lstrip(_BLANKS)), end or -1
 
     def _repair(self, decoded: str) -> tuple[int, int]:
-        """The same with the repairer in between, up to the first repair."""
+        """Check decoded text through the repairer, up to the first repair. Return the same numbers as `_take`."""
         inner, repairer, productive = self.inner, self._repairer, -1
         assert repairer is not None
         if inner.in_plain_string and repairer.passes(decoded):
@@ -182,7 +181,7 @@ class JsonStringScanner:
         return at, productive
 
     def _around_object(self, character: str) -> bool:
-        """A character that the repairer does not see: whether it fits."""
+        """Read a character that the repairer does not see. Return whether it fits."""
         if self.inner.done or character != "{":
             return self._beside(character)
         if self._around not in _NOTHING_AROUND:
@@ -191,7 +190,7 @@ class JsonStringScanner:
         return self._write("{")
 
     def _write(self, written: str) -> bool:
-        """Hand JSON to the scanner, and pass it on. Whether some of it fits."""
+        """Pass JSON to the scanner and on. Return whether some of it fits."""
         inner = self.inner
         inner.run(written, 0, 0)
         self._parts.append(inner.out)
@@ -199,35 +198,34 @@ class JsonStringScanner:
         return inner.out != ""
 
     def _close(self) -> bool:
-        """The string ends: what is open after a whole value is closed. Returns whether that is so."""
+        """Close what is open after a whole value, at the end of the string. Return whether anything was closed."""
         inner, repairer = self.inner, self._repairer
         assert repairer is not None
         if inner.stack and repairer.at_quote:
             repairer.end_string()
             self._write(repairer.out)
-        if not (inner.stack and repairer.idle and inner.is_behind_value):
+        if not (inner.stack and repairer.idle and inner.is_after_value):
             return False
         self.note = '"'
         return self._write(inner.closers)
 
     def _beside(self, character: str) -> bool:
-        """A character before or after the object: a blank, part of a code fence, or a closing bracket too many after
-        it. Whether it may stand there."""
+        """Read a blank, part of a code fence, or a surplus bracket beside the object. Return whether it fits."""
         if character in _BLANKS:
             return self._around in _NOTHING_AROUND
-        behind = self.inner.done
-        if behind and character in "}]" and not self._around:
+        after = self.inner.done
+        if after and character in "}]" and not self._around:
             self.note = character  # it closes nothing
             return True
         self._around += character
-        if not any(fence.startswith(self._around) for fence in _FENCES[behind:]):
+        if not any(fence.startswith(self._around) for fence in _FENCES[after:]):
             return False
-        if self._around == "```" and not behind:
+        if self._around == "```" and not after:
             self.note = self._around  # the fence after the object belongs to it
         return True
 
     def open_brackets(self) -> OpenBrackets:
-        """The string itself; what is open in its text is no bracket outside it."""
+        """Return the string itself: brackets in its text do not count outside."""
         return OpenBrackets("", '"')
 
     def dump(self) -> list[Any]:
@@ -237,7 +235,7 @@ class JsonStringScanner:
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         scanner = cls()
         inner, scanner.held, scanner.started, scanner._around, repairer = checked(
             data, list, str, bool, str, (list, None)
@@ -245,9 +243,9 @@ class JsonStringScanner:
         scanner.inner = JsonScanner.load(inner)
         scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
         if not any(fence.startswith(scanner._around) for fence in _FENCES):
-            raise ValueError("no code fence")
+            raise ValueError("not a code fence")
         if scanner.held and not _UNFINISHED(scanner.held):
-            raise ValueError("no unfinished escape")
+            raise ValueError("not an unfinished escape")
         return scanner
 
 

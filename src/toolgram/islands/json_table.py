@@ -1,24 +1,24 @@
-"""The table of JSON at character level: what each character leads to, in each state.
+"""The table of JSON at character level: where each character leads, in each state.
 
-A *row* per state says what a character leads to: another state, or one of four things that a table cannot do by itself
-(push a bracket, pop one, escape a raw control character, give up).  Whether a value is in a list or in an object is
-part of the state, so that a bracket is checked by the row, and what follows a value is one look-up.
+A row per state says where a character leads: to another state, or to one of four things that a table cannot do (push a
+bracket, pop one, escape a raw control character, give up). Whether a value is in a list or an object is part of the
+state, so the row checks brackets, and one look-up tells what follows a value.
 """
 
 from __future__ import annotations
 
 # The states inside strings: plain, after a backslash, and with four to one hexadecimal digits to come; each for a
-# string in a list, in an object, and for a key, in this order, so that `state % 3` says which string it is.
+# string in a list, in an object, and for a key, in this order: `state % 3` says which string it is.
 ITEM_STRING, MEMBER_STRING, KEY_STRING = range(3)
 _ESCAPE = 3
 _HEX = 6
-# What is expected next, between tokens.
+# Between tokens, by what is expected next.
 START, ITEM, FIRST_ITEM, MEMBER_VALUE, FIRST_KEY, KEY, COLON, AFTER_ITEM, AFTER_MEMBER = range(18, 27)
 DONE, BROKEN = 27, 28
 # From here on: inside a number or a word.
 SCALARS = 29
 
-# What a row says if it names no state.
+# Entries of a row that are not states.
 RAW_CONTROL, WRONG, POP, PUSH = range(-4, 0)  # RAW_CONTROL - n for a string of kind n
 
 BLANKS = " \t\r\n"
@@ -44,7 +44,7 @@ _Row = dict[str, int]
 
 
 def _table() -> tuple[list[_Row], dict[int, int]]:
-    """The rows of all states; and of the states in which a number may be over, the state after it."""
+    """Return the rows of all states, and for each state in which a number may be over, the state after it."""
     rows = [_row(state if state <= KEY_STRING else WRONG) for state in range(SCALARS)]
     after_string = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
     for kind, after in after_string.items():
@@ -83,7 +83,7 @@ def _table() -> tuple[list[_Row], dict[int, int]]:
 
 
 def _row(other: int) -> _Row:
-    """A row in which every character of ASCII leads to `other`."""
+    """Return a row in which every character of ASCII leads to `other`."""
     return dict.fromkeys(map(chr, range(128)), other)
 
 
@@ -95,7 +95,7 @@ ROWS, AFTER_NUMBER = _table()
 INTEGERS = {ROWS[ITEM]["1"], ROWS[MEMBER_VALUE]["1"]}
 SIGNS = {ROWS[ITEM]["-"]: ITEM, ROWS[MEMBER_VALUE]["-"]: MEMBER_VALUE}
 
-# The state that a comma or a closing quote leads to: the character, and the state before it.
+# The state that a comma or a closing quote leads to -> the character, and the state before it.
 BEFORE = {
     ITEM: (",", AFTER_ITEM),
     KEY: (",", AFTER_MEMBER),
@@ -106,7 +106,7 @@ BEFORE = {
 
 
 def escape_controls(text: str) -> str:
-    """`text` with each control character written as its JSON escape."""
+    """Return `text` with each control character written as its JSON escape."""
     return "".join(
         character if character >= " " else _CONTROL_ESCAPES.get(character, f"\\u{ord(character):04x}")
         for character in text
@@ -114,7 +114,7 @@ def escape_controls(text: str) -> str:
 
 
 def innermost(state: int) -> str:
-    """The innermost open bracket in a state."""
+    """Return the innermost open bracket in a state."""
     if state in (START, DONE, BROKEN):
         return ""
     if state < START:

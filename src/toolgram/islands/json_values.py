@@ -1,15 +1,15 @@
-"""JSON at character level: how far does a value reach, and is every character of it allowed?
+"""JSON at character level: read a value up to its end, and check each character.
 
-Strategy: a pushdown automaton written as one table (`json_table`).  A delta is a few characters, and a look-up per
-character is then cheaper than any regular expression.  In longer texts, *skips* jump over what would bring the table
-back to the state it is in: the inside of a string, whole members and elements.
+Strategy: a pushdown automaton written as one table (`json_table`). A delta has a few characters, for which a look-up
+per character is cheaper than a regular expression. In longer texts, *skips* jump over text after which the table is in
+the same state again: the inside of a string, whole members and elements.
 
-Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
-spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix
-of some valid JSON text.
+Nothing is decoded, and only the state and the stack of open brackets are kept, so the model's own bytes (number
+spelling, escapes, blanks) pass through and a snapshot is a few characters. Every accepted prefix is a prefix of some
+valid JSON text.
 
-Raw control characters inside strings are not JSON, but models that write code emit them; they are accepted, and
-passed on escaped. A run stops before the first of them (`met_control`), so that it can be reported.
+Raw control characters inside strings are not JSON, but models that write code emit them; they are accepted and passed
+on escaped. A run stops before the first of them (`met_control`), so that it can be reported.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ __all__ = [
     "leaves_string",
 ]  # fmt: skip
 
-# What the last `step` read.
+# Kinds of tokens that `step` reads.
 BLANK, PUNCTUATION, OPEN, CLOSE, STRING_PART, STRING_END, SCALAR_PART, SCALAR_END, CONTROL, NOTHING = range(10)
 
-# Skips: from a state, over text that ends in the same state. Only whole tokens and no raw control characters, so that
-# what they do not take is left to the table. Possessive throughout: nothing is tried twice at one place. A skip that
-# fails after a long look has looked into the next value, which is then entered: brackets bound how often that happens.
-# Blanks are skipped whatever follows them, or each window of a long run of them would look at all that are left.
+# Skips lead from a state, over text, to the same state. They take only whole tokens without raw control characters; the
+# table reads the rest. They are possessive throughout: nothing is tried twice at one place. A skip that fails after a
+# long look has looked into the next value, which is then entered: brackets bound how often that happens. Blanks are
+# skipped whatever follows them; else each window of a long run of blanks would look at all that are left.
 _SPACE = rf"[{BLANKS}]*+"
 _INSIDE = r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
 _WHOLE_NUMBER = rf"-?+(?:0|[1-9][0-9]{{0,{MAX_DIGITS - 1}}}+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+(?=[{BLANKS},}}\]])"
@@ -78,12 +78,12 @@ def _members(value: str) -> str:
 
 
 def _several(part: str, closing: str) -> str:
-    """Parts with commas between them, and the closing bracket."""
+    """Return the pattern of parts with commas between them, and the closing bracket."""
     return rf"{_SPACE}(?:{part}{_SPACE}(?:,{_SPACE}(?!{closing})|(?={closing})))*+{closing}"
 
 
 def _values(depth: int) -> str:
-    """A value with brackets up to `depth` deep."""
+    """Return the pattern of a value with brackets up to `depth` deep."""
     value = _SCALAR
     for _ in range(depth):
         value = rf"(?:{_SCALAR}|\[{_several(value, ']')}|\{{{_several(_members(value), '}')})"
@@ -91,7 +91,7 @@ def _values(depth: int) -> str:
 
 
 _string_run = re.compile(_INSIDE).match
-_DEPTHS = {0: 2, 4096: 5}  # characters that are left -> how deep a skip goes: a deep one takes 20 ms to compile, once
+_DEPTHS = {0: 2, 4096: 5}  # characters that are left -> depth of a skip; a deep one takes 20 ms to compile, once
 
 
 @cache
@@ -100,12 +100,12 @@ def _skipping(state: int, depth: int) -> Any:
     return re.compile(rf"{_SPACE}(?:,{_SPACE}{part}{_SPACE})*+").match
 
 
-leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not simply part of a string
+leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _SHORT = 16  # characters for which the table is as fast as a skip
 
 
 def _skip(state: int, text: str, pos: int, room: int) -> int:
-    """The position after a skip from `pos`, if there is one from `state`; `room` is how deep brackets may still go."""
+    """Return the position after a skip from `pos`, if `state` has one; `room` is how much deeper brackets may go."""
     match = None
     if state <= KEY_STRING:
         match = _string_run(text, pos)
@@ -118,10 +118,8 @@ def _skip(state: int, text: str, pos: int, room: int) -> int:
 
 
 def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
-    """Where the part of `text[begin:pos]` begins that what follows may still give another reading, and the state there.
-
-    That is a comma or a closing quote with the blanks after it, an escape that is not whole, and a sign.
-    """
+    """Return where the undecided end of `text[begin:pos]` begins (a comma or closing quote with the blanks after it, an
+    incomplete escape, a sign), and the state there."""
     if state <= KEY_STRING:
         return pos, state
     if state < START:
@@ -140,16 +138,14 @@ def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
 
 
 def _digits_at_end(text: str, before: int) -> int:
-    """How many digits are at the end of a text; `before` came before it."""
+    """Return how many digits end a text, after `before` digits that came before it."""
     digits = len(text) - len(text.rstrip(DIGITS))
     return digits + before if digits == len(text) else digits
 
 
 def _through(window: str, state: int, stack: list[str], floor: int, max_depth: int) -> tuple[int, int, int]:
-    """Go through the table, character by character, up to one that it does not pass.
-
-    Return the state before that, the state reached or else the verdict, and the number of characters passed.
-    """
+    """Go through the table up to a character that it does not pass. Return the state before it, the state reached or
+    else the verdict, and the number of characters passed."""
     characters, was = iter(window), state
     try:
         for character in characters:
@@ -164,20 +160,20 @@ def _through(window: str, state: int, stack: list[str], floor: int, max_depth: i
                 state = FIRST_KEY if character == "{" else FIRST_ITEM
             else:
                 return was, state, len(window) - length_hint(characters) - 1
-    except KeyError:  # a character beyond ASCII, which is at home in strings only
+    except KeyError:  # a character beyond ASCII, which fits in strings only
         taken = len(window) - length_hint(characters)
         return (state, state, taken) if state <= KEY_STRING else (state, WRONG, taken - 1)
     return was, state, len(window)
 
 
 class JsonScanner:
-    """One JSON object or list, being read.
+    """A JSON object or list that is being read.
 
     `stack` holds the open brackets, `state` what is expected, `kind` what the last `step` read; `out` is what the last
-    `run` passes on, and `end` where it has stopped. `was` is the state in which a run broke.
+    `run` passes on, and `end` where it stopped. `was` is the state in which a run broke.
 
-    Where deviations may be repaired (`repairs`), a run stops before what is not decided yet, and where it breaks,
-    before what the repair may change; `fault` is then the character that does not fit. `repairer` reads on from there.
+    With `repairs`, a run stops before what is not decided and, if it breaks, before what a repair may change; `fault`
+    is then the character that does not fit. `repairer` reads on from there.
     """
 
     __slots__ = (
@@ -190,8 +186,8 @@ class JsonScanner:
         self.repairer: JsonRepairer | None = None
         self.fault = 0
         self.digits = 0  # of the integer that is being read
-        self.met_control = False  # the last run has stopped before the first raw control character,
-        self._controls = False  # and there has been one
+        self.met_control = False  # the last run stopped before the first raw control character
+        self._controls = False  # one was read or is accepted
         self.state = self.was = START
         self.stack: list[str] = []
         self.kind = NOTHING
@@ -201,58 +197,58 @@ class JsonScanner:
 
     @property
     def done(self) -> bool:
-        """The outermost value is closed."""
+        """True if the outermost value is closed."""
         return self.state == DONE
 
     @property
     def broken(self) -> bool:
-        """The character at the returned position cannot be part of the value."""
+        """True if the character at the returned position cannot be part of the value."""
         return self.state == BROKEN
 
     @property
     def between(self) -> bool:
-        """The next character is outside any token."""
+        """True if the next character is outside any token."""
         return START <= self.state <= AFTER_MEMBER
 
     @property
     def in_string(self) -> bool:
-        """The next character is inside a string."""
+        """True if the next character is inside a string."""
         return self.state < START
 
     @property
     def in_plain_string(self) -> bool:
-        """The next character is inside a string, and outside an escape."""
+        """True if the next character is inside a string, outside an escape."""
         return self.state <= KEY_STRING
 
     @property
     def in_key(self) -> bool:
-        """The next character is inside a key."""
+        """True if the next character is inside a key."""
         return self.state < START and self.state % 3 == KEY_STRING
 
     @property
-    def behind_value(self) -> bool:
-        """After a run that broke: whether it broke after a whole value."""
+    def broke_after_value(self) -> bool:
+        """True if the last run broke after a whole value."""
         return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in AFTER_NUMBER
 
     @property
-    def is_behind_value(self) -> bool:
-        """The value before the next character is whole, or may be."""
+    def is_after_value(self) -> bool:
+        """True if the value before the next character is whole, or may be."""
         return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in AFTER_NUMBER
 
     @property
     def closers(self) -> str:
-        """What closes the open brackets."""
+        """The brackets that close those that are open."""
         return "".join("}" if bracket == "{" else "]" for bracket in reversed(self.stack))
 
-    def resume_behind_value(self) -> None:
-        """After such a run: stand after that value again."""
+    def resume_after_value(self) -> None:
+        """Continue after the whole value after which a run broke."""
         self.state = self.after_value()
 
     def run(self, text: str, pos: int, floor: int) -> bool:
-        """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
+        """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends or breaks.
 
-        Returns whether the text has ended first, and all of it is decided. `end` is the new position, `out` what was
-        read, as JSON. Cost: one look-up per character of a short text, about one match per member of a long one.
+        Return whether the text ended first, with all of it decided. `end` is the new position, `out` the JSON read.
+        Cost: one look-up per character of a short text, about one match per member of a long one.
         """
         self.met_control = False
         state, stack, written, more = self.state, self.stack, "", True
@@ -286,23 +282,23 @@ class JsonScanner:
         return more and pos == len(text)
 
     def waits(self, floor: int) -> bool:
-        """After a run that returned False: the text has ended, and what is left of it waits for what follows."""
+        """Return whether the rest of the text waits for what follows, after a run that returned False."""
         return self.state != BROKEN and len(self.stack) > floor and not self.met_control
 
     def accept_controls(self) -> None:
-        """No run stops before a raw control character."""
+        """Let no run stop before a raw control character."""
         self._controls = True
 
     def begin_repairs(self) -> None:
-        """From here on what deviates is repaired."""
+        """Repair deviations from here on."""
         self.repairs = True
 
     def exact(self) -> None:
-        """From here on nothing is repaired, and nothing waits."""
+        """Repair nothing from here on, and let nothing wait."""
         self.repairs, self.repairer = False, None
 
     def repair(self, repairer: JsonRepairer | None = None) -> JsonRepairer:
-        """Go on from where a run broke: what the repairer writes is what is read from here on."""
+        """Go on from where a run broke: from here on, the scanner reads what the repairer writes."""
         if self.state == BROKEN:
             self.state = self.was
         self.exact()
@@ -321,7 +317,7 @@ class JsonScanner:
         return BROKEN
 
     def _back_to_decided(self, text: str, begin: int, pos: int, state: int, more: bool) -> tuple[int, int]:
-        """Where a run from `begin` stops that has come to `pos`, and the state there."""
+        """Return where a run from `begin` to `pos` stops, and the state there."""
         if self.met_control:
             return pos, state
         self.fault = pos
@@ -332,11 +328,9 @@ class JsonScanner:
         return pos, state
 
     def step(self, text: str, pos: int) -> int:
-        """Read one token outside strings, or as much of a string as there is; `kind` says what it was.
-
-        Returns the new position. A number ends only at the character after it: that step reads nothing and has kind
-        SCALAR_END. A raw control character in a string is a step of its own.
-        """
+        """Read one token outside strings, or as much of a string as there is, and return the new position. `kind` says
+        what was read. A number ends only at the character after it: that step reads nothing and has kind SCALAR_END. A
+        raw control character in a string is a step of its own."""
         at = pos
         while True:
             at = self._step(text, at)
@@ -370,7 +364,7 @@ class JsonScanner:
         return pos + (self.state != BROKEN)
 
     def after_value(self) -> int:
-        """The state after a value at this place."""
+        """Return the state after a value at this place."""
         if not self.stack:
             return DONE
         return AFTER_MEMBER if self.stack[-1] == "{" else AFTER_ITEM
@@ -382,20 +376,20 @@ class JsonScanner:
         return self.end
 
     def open_brackets(self) -> OpenBrackets:
-        """The open brackets, and whether a string is; in a damaged one neither is known, and a marker ends it."""
+        """Return the open brackets and quote; in a damaged string neither is known, and a marker ends it."""
         if self.done or (self.repairer is not None and self.repairer.damaged):
             return OpenBrackets("<")
         return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
 
     def dump(self) -> list[Any]:
-        """The state as JSON-able data, a few characters."""
+        """Return the state as JSON-able data, a few characters."""
         repairing = self.repairer.dump() if self.repairer else None
         digits = self.digits if self.state in INTEGERS else 0
         return [self.state, "".join(self.stack), digits, self.repairs, self._controls, repairing]
 
     @classmethod
     def load(cls, data: Any) -> JsonScanner:
-        """The inverse of `dump`. Raises ValueError where the innermost bracket is not one that the state has."""
+        """Load what `dump` returned. Raise ValueError if the innermost bracket does not fit the state."""
         state, stack, digits, repairs, controls, repairing = checked(
             data, range(len(ROWS)), str, range(MAX_DIGITS + 1), bool, bool, (list, None)
         )
@@ -408,20 +402,20 @@ class JsonScanner:
                 raise ValueError("a repair is under way, and another may begin")
             scanner.repairer = _repairer_class().load(repairing)
         if stack.strip("[{") or len(stack) > MAX_DEPTH or (stack[-1:] != innermost(scanner.state)):
-            raise ValueError(f"no stack of state {scanner.state}: {stack!r:.40}")
+            raise ValueError(f"not a stack of state {scanner.state}: {stack!r:.40}")
         scanner.stack = list(stack)
         return scanner
 
 
 def _repairer_class() -> type[JsonRepairer]:
-    """The class that repairs, loaded when first needed."""
+    """Return the class of repairers, loaded when it is first needed."""
     from toolgram.islands.json_repairs import JsonRepairer
 
     return JsonRepairer
 
 
 def _kind(state: int, following: int) -> int:
-    """What a character was that led from one state to the next."""
+    """Return the kind of token that a step from one state to the next reads."""
     if following < START:
         return STRING_PART
     if state < START:

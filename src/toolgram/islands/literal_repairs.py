@@ -1,14 +1,13 @@
-"""A literal between markers that is wrong in one local, decidable place.
+"""A literal between markers with one local, decidable mistake.
 
-Strategy: the scanner of literals reads what is JSON or Python, and breaks where it is neither. Only then this comes
-in: the open brackets and what the scanner has not decided go over to a scanner of JSON with a repairer in front of it,
-which reads the rest. So a clean literal costs nothing, and what is repaired is what the repairer says for all JSON.
+Strategy: the scanner of literals reads JSON and Python, and breaks at anything else. Only then do the open brackets and
+the undecided characters go to a scanner of JSON with a repairer in front of it, which reads the rest. So a clean
+literal costs nothing, and the repairs are those of all JSON.
 
-Two things are left undecided for that by `LiteralScanner`: a quote that ends a string, until it is seen that what
-follows may come after a string, and a key without quotes. Python's tuples are never open in JSON, so where one is,
-nothing is repaired.
+For that, `LiteralScanner` leaves two things undecided: a quote that ends a string, until the next character may follow
+a string, and a key without quotes. JSON has no tuples, so nothing is repaired inside one.
 
-A marker ends the literal. What is open then, after a whole value, is closed; brackets after the literal are left out.
+A marker ends the literal. Then what is open after a whole value is closed; brackets after the literal are left out.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from toolgram.limits import MAX_DEPTH, MOST_BLANKS
 
 _BLANKS = " \t\r\n"
 _ENDS_STRING = ",:)]}"
-_BEHIND = " \t\r\n}]"
+_AFTER = " \t\r\n}]"
 FENCE = 3  # backticks
-# States of the scanner of literals in which nothing is held, and where a scanner of JSON stands there.
+# States of the scanner of literals in which nothing is held, and the matching states of a scanner of JSON.
 _PLACES = {"value": MEMBER_VALUE, "colon": COLON, "after": 0}
 _KEY_BEGINS = re.compile(r"[ \t\r\n\f]*+[A-Za-z_$]").match
 
 
 class LiteralScanner(PythonScanner):
-    """The scanner of one literal, which breaks where a string may go on after a quote, and at a bare key."""
+    """The scanner of one literal, which breaks at an undecided quote and at a key without quotes."""
 
     __slots__ = ()
 
@@ -55,7 +54,7 @@ class LiteralScanner(PythonScanner):
         self._readers = _READERS
         self.alone = True
 
-    # Undecided: a key without quotes, what a minus begins, what a quote ends.
+    # Undecided: a key without quotes, a minus, a closing quote.
 
     def _item(self, text: str, pos: int) -> int:
         if self._stack[-1] == "{" and _KEY_BEGINS(text, pos):
@@ -101,8 +100,8 @@ class LiteralScanner(PythonScanner):
         return pos
 
     def place(self) -> tuple[str, int, str] | None:
-        """Where it has broken: the open brackets, the state in which a scanner of JSON is there, and what is not
-        decided. None if JSON has no such place."""
+        """Return the open brackets, the state of a JSON scanner, and the undecided text; None if JSON has no such
+        state."""
         frames, is_key = self._stack.removeprefix("k"), self._then == "colon"
         if frames.strip("{["):
             return None
@@ -122,12 +121,12 @@ class LiteralScanner(PythonScanner):
         return frames, place, held
 
     def repairer(self) -> JsonRepairer:
-        """What repairs JSON from there on."""
+        """Return the repairer for the rest."""
         return JsonRepairer(self._quote[:1] or '"')
 
     def rest(self, fence: int) -> RepairedLiteral | None:
-        """After the place where the literal has broken: what reads on there, and has read what was not decided. None
-        where JSON has no such place. `fence` is how many backticks may come after the literal."""
+        """Return a reader of the rest that has read the undecided characters, or None if JSON has no such place.
+        `fence` is how many backticks may come after the literal."""
         found = self.place()
         if found is None:
             return None
@@ -145,15 +144,15 @@ class LiteralScanner(PythonScanner):
 
 
 class RepairedLiteral:
-    """The rest of a literal, one character at a time through the repairer. `out` is the JSON that the last character
-    has made certain, and `broken` says that it does not fit. `closers` are brackets that only the marker has closed."""
+    """The rest of a literal, read through the repairer one character at a time. `out` is the JSON that the last
+    character made certain, `broken`: it does not fit. `closers` are brackets that only the marker closed."""
 
     __slots__ = ("_crossed", "_fence", "_repairer", "_scanner", "broken", "closers", "out")
 
     def __init__(self, scanner: JsonScanner, repairer: JsonRepairer, fence: int) -> None:
         self._scanner, self._repairer = scanner, repairer
         self._fence = fence
-        self._crossed = 0  # closing brackets, of which the first does not close the innermost one
+        self._crossed = 0  # closing brackets, the first of which does not match the innermost open one
         self.out = self.closers = ""
         self.broken = False
 
@@ -163,7 +162,7 @@ class RepairedLiteral:
         taken = False
         while not (taken or self.broken):
             if self._scanner.done:
-                self._behind(character)
+                self._after_literal(character)
                 break
             if self._crosses(character):
                 break
@@ -174,22 +173,21 @@ class RepairedLiteral:
         self.out = "".join(written)
 
     def _crosses(self, character: str) -> bool:
-        """Whether a closing bracket closes another one than the innermost: then only such may follow, and the marker
-        that ends the value, which closes them all."""
+        """Return whether a closing bracket matches an outer one. Then only brackets and the final marker may follow."""
         scanner = self._scanner
         if self._crossed:
             self._crossed += character in "}]"
-            self.broken = character not in _BEHIND
+            self.broken = character not in _AFTER
             return True
         self._crossed = int(self._repairer.crosses(character, scanner))
         return bool(self._crossed)
 
-    def _behind(self, character: str) -> None:
-        """A character after the literal: a blank, a bracket too many, or the fence that was opened before it."""
+    def _after_literal(self, character: str) -> None:
+        """Read a character after the literal: a blank, a surplus bracket, or the fence that was opened before it."""
         if character == "`" and self._fence:
             self._fence -= 1
         else:
-            self.broken = character not in _BEHIND
+            self.broken = character not in _AFTER
 
     def _write(self, text: str) -> str:
         scanner = self._scanner
@@ -198,7 +196,7 @@ class RepairedLiteral:
         return scanner.out
 
     def finish(self) -> str:
-        """The JSON that a closing marker makes certain."""
+        """Return the JSON that a closing marker makes certain."""
         scanner, written = self._scanner, ""
         if self._repairer.at_quote:
             self._repairer.end_string()
@@ -206,11 +204,11 @@ class RepairedLiteral:
         elif self._crossed:
             self.broken |= len(scanner.stack) - 1 > self._crossed
         elif not scanner.done:
-            self.read(" ")  # which ends a number or a word
+            self.read(" ")  # ends a number or a word
             written = self.out
         if scanner.done or self.broken:
             return written
-        self.broken |= not (self._repairer.idle and scanner.is_behind_value)
+        self.broken |= not (self._repairer.idle and scanner.is_after_value)
         self.closers = scanner.closers
         return written + self.closers
 
@@ -230,7 +228,7 @@ class RepairedLiteral:
 
     @classmethod
     def load(cls, data: Any) -> RepairedLiteral:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         scanner, repairer, fence, crossed = checked(data, list, list, range(FENCE + 1), range(1 << 30))
         rest = cls(JsonScanner.load(scanner), JsonRepairer.load(repairer), fence)
         rest._crossed = crossed

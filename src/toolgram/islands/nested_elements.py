@@ -2,22 +2,21 @@
 
     <tags><item>x</item><item>y</item></tags>    <point><x>1</x><y>2</y></point>    <note>any text</note>
 
-Strategy: a stack with a frame for each open element.  What the schema says of its place decides how it is written.
+Strategy: a stack with a frame for each open element. The schema of an element decides how it is written.
 
-* Only text: all characters are text up to its own closing tag.
-* An array: its elements are the items, whatever their names are.  An object: elements that it declares are its members,
+* Only text: all characters up to its own closing tag are text.
+* An array: its elements are the items, whatever their names. An object: the elements that it declares are its members,
   written as they come.
-* Either, or nothing declared: an element has elements or text, and what comes first decides. A name that comes twice
-  makes a list of its values, and elements that are all called `item` are a list; so what the schema does not name is
-  kept until the element that holds it is closed.
+* Either, or undeclared: the element has elements or text, whichever comes first. A repeated name makes a list of
+  its values, and elements that are all called `item` are a list; so undeclared elements are kept until the element
+  around them is closed.
 
-A leaf is a tagged value of the types of its place.  Once text has begun it stays text: elements inside are part of it,
-and are counted, so that a closing tag that belongs to none of them shows at once that one is missing.  Text beside the
-members of an object is a member `$text`, at its end.  A tag that closes another element than the last one breaks the
-value.
+A leaf is a tagged value of its place's types. Once text has begun it remains text: elements inside are part of it, and
+are counted, so that a closing tag that matches none of them shows that one is missing. Text beside the members of an
+object becomes a member `$text`, at the end. A tag that closes another element than the last breaks the value.
 
-Where tags are plain (`<x>`), text has such tags as well (`<br>`), and nobody closes those: inside a text, only those
-with the name of an open element are counted.
+If tags are plain (`<x>`), text may contain such tags as well (`<br>`), which are never closed: inside a text, only
+those with the name of an open element are counted.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _WRITTEN = {ARRAY: "[]", OBJECT: "{}"}
 
 
 class _Frame:
-    """An open element. `kept` is its JSON where its parent keeps it, else None; `members` are those that it keeps."""
+    """An open element. `kept` is its JSON, if its parent keeps it; `members` are those that it keeps itself."""
 
     __slots__ = ("beside", "declared", "inside", "kept", "kind", "leaf", "members", "name", "place", "written")
 
@@ -51,11 +50,11 @@ class _Frame:
         self.kind = BEGUN
         self.kept: list[str] | None = [] if kept else None
         self.leaf: TaggedValue | None = None
-        self.inside: list[str] = []  # the elements that are open inside a text
-        self.beside: list[str] = []  # text that is no leaf: beside members, or blanks that begin the element
+        self.inside: list[str] = []  # elements that are open inside a text
+        self.beside: list[str] = []  # text that is not a leaf: beside members, or leading blanks
         self.members: list[tuple[str, str]] = []
-        self.declared: dict[str, None] = {}  # members that were written
-        self.written = False  # the bracket
+        self.declared: dict[str, None] = {}  # members already written
+        self.written = False  # the opening bracket was written
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
@@ -66,13 +65,9 @@ class _Frame:
 
 
 class ElementsScanner:
-    """One value, being read: what stands after the tag that opens it, up to the tag that closes it. `notation` is
-    what opening and closing tags begin with, and the name of items; the value's own element is called after `key`, or
-    always the same, which `notation` says then as well.
-
-    `read` consumes what it can; after it, `out` is the JSON that this makes certain, `done` says that the value is
-    over, and `broken` that the text at the returned position does not fit.
-    """
+    """A value that is being read, up to its closing tag. `notation` has the beginnings of opening and closing tags, the
+    name of items and, if it is always the same, the name of the value's own element, which is else `key`. `out` is the
+    JSON that the last `read` made certain."""
 
     __slots__ = (
         "_broken", "_frames", "_notation", "_parts", "_place", "back", "odd", "out", "repairs", "repeated", "stray",
@@ -85,34 +80,34 @@ class ElementsScanner:
         self._broken = False
         self._parts: list[str] = []
         self.odd = False
-        self.stray = False  # what begins a tag begins none
-        self.repairs: list[str] = []  # kinds of anomalies: what literals deviate in
-        self._place = 0  # of the first repair in the last piece of text, from its beginning
-        self.back = 0  # how far the first repair of the last `read` is before where that has stopped
+        self.stray = False  # what looked like a tag was text
+        self.repairs: list[str] = []  # kinds of anomalies in literals
+        self._place = 0  # place of the first repair in the last piece of text
+        self.back = 0  # how far before the end of the last `read` the first repair is
         self.repeated: list[str] = []  # declared members that came twice
         self.out = ""
-        self.tail = 0  # characters at the end of what the last `read` has consumed, behind all that it has written
+        self.tail = 0  # characters at the end of the last `read` that wrote nothing
 
     @property
     def done(self) -> bool:
-        """The value is over."""
+        """True if the value is over."""
         return not self._frames
 
     @property
     def broken(self) -> bool:
-        """The next character cannot be part of the value."""
+        """True if the next character cannot be part of the value."""
         return self._broken
 
     @property
     def stops(self) -> str:
-        """In text that is passed on as it comes, the characters that may begin a tag; nothing elsewhere."""
+        """The characters that may begin a tag, in text that is passed on as it comes; else ""."""
         frame = self._frames[-1] if self._frames and not self._broken else None
         leaf = frame.leaf if frame is not None and frame.kind == LEAF else None
         plain = leaf is not None and leaf.is_text and all(each.kept is None for each in self._frames)
         return "".join(each[0] for each in self._notation[:2]) if plain else ""
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on. Stops before a tag that is not whole yet, and after one that is repaired."""
+        """Read on from `pos`. Stop before an incomplete tag, and after a repaired one."""
         opening = self._notation[0]
         self._parts, mark, self.tail = [], pos, 0
         known, begin = len(self.repairs), pos
@@ -133,10 +128,8 @@ class ElementsScanner:
         self.tail = pos - mark if self.out else 0
         return pos
 
-    # --- tags -----------------------------------------------------------------------------------------------------
-
     def _tag(self, text: str, pos: int) -> int:
-        """A tag, whole; the position after it, or the same where it is not whole. What is no tag is text."""
+        """Read a whole tag and return the position after it, or `pos` if it is incomplete. Anything else is text."""
         opening, closing = self._notation[:2]
         closes = text.startswith(closing, pos)
         if not closes and closing.startswith(text[pos:]):
@@ -179,15 +172,14 @@ class ElementsScanner:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether tags are those that any text may have."""
+        """True if text may contain such tags."""
         return self._notation[0] == "<"
 
     def _is_open(self, name: str) -> bool:
-        """Whether an element of this name is open, whose closing tag is no text."""
         return any(frame.name == name for frame in self._frames)
 
     def _child(self, frame: _Frame, name: str) -> _Frame:
-        """The frame of an element inside another one; what stands in front of its value is written."""
+        """Return the frame of an element inside another one; write what precedes its value."""
         if frame.kind == ARRAY:
             self._emit(", " if frame.written else "[")
             frame.written = True
@@ -218,7 +210,7 @@ class ElementsScanner:
             self._close(frame)
 
     def _close(self, frame: _Frame) -> None:
-        """The element is over: the rest of its JSON, which its parent may keep."""
+        """Close an element: write the rest of its JSON, which its parent may keep."""
         if frame.kind == LEAF or (frame.kind == BEGUN and not self._is_empty(frame)):
             if frame.kind == BEGUN:
                 self._begin_leaf(frame)
@@ -240,7 +232,7 @@ class ElementsScanner:
 
     @staticmethod
     def _is_empty(frame: _Frame) -> bool:
-        """Whether an element with nothing in it is an empty list or object."""
+        """Return whether an element with nothing in it is an empty list or object."""
         empty = bool(frame.place.container) and not frame.place.may_be_text
         return empty and not "".join(frame.beside).strip(_BLANKS)
 
@@ -264,10 +256,8 @@ class ElementsScanner:
             frame.written = True
         self._emit("}" if frame.written else "{}")
 
-    # --- text -----------------------------------------------------------------------------------------------------
-
     def _text(self, text: str) -> int:
-        """Text inside the last element. How much of it fits."""
+        """Read text inside the last element. Return how much of it fits."""
         frame = self._frames[-1]
         blank = not text.strip(_BLANKS)
         if frame.kind == BEGUN and (frame.place.is_text or not (blank or self._is_beside(frame, text))):
@@ -283,7 +273,7 @@ class ElementsScanner:
 
     @staticmethod
     def _is_beside(frame: _Frame, text: str) -> bool:
-        """Whether text that begins an element may be a text beside members: only elements, or a literal, are meant."""
+        """Return whether text at the beginning is beside members, because only elements or a literal are allowed."""
         if not frame.place.container or frame.place.may_be_text:
             return False
         return "".join([*frame.beside, text]).lstrip(_BLANKS)[0] not in "{["
@@ -297,7 +287,7 @@ class ElementsScanner:
             self._place -= len(before) if len(self.repairs) > known else 0
 
     def _in_leaf(self, frame: _Frame, text: str) -> int:
-        """Text of a leaf. How much of it fits."""
+        """Read text of a leaf. Return how much of it fits."""
         leaf = frame.leaf
         assert leaf is not None
         fits = leaf.read(text, 0, False)
@@ -310,18 +300,16 @@ class ElementsScanner:
         return fits
 
     def _emit(self, text: str) -> None:
-        """JSON that is certain: for the innermost element that is kept, or for `out`."""
+        """Write JSON that is certain: to the innermost element that is kept, or to `out`."""
         if text:
             kept = next((frame.kept for frame in reversed(self._frames) if frame.kept is not None), self._parts)
             kept.append(text)
 
-    # --- snapshots ------------------------------------------------------------------------------------------------
-
     def open_brackets(self) -> None:
-        """A marker ends what is left of tagged arguments, and no bracket does."""
+        """Return None: a marker ends the rest of tagged arguments, and brackets do not count."""
 
     def declare(self, place: Place) -> None:
-        """Say again what is declared for the value; a snapshot does not have it."""
+        """Set the declaration of the value again; a snapshot does not have it."""
         self._frames[0].place = place
         for outer, frame in zip(self._frames, self._frames[1:], strict=False):
             item = outer.kind == ARRAY or (outer.kind == EITHER and frame.name == self._notation[2])
@@ -334,13 +322,13 @@ class ElementsScanner:
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         notation, frames, odd, repeated, repairs, stray = checked(data, list, list, bool, list, list, bool)
         opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
         checked(repeated, *[str] * len(repeated))
         checked(repairs, *[REPAIRS] * len(repairs))
         if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_ELEMENT_DEPTH:
-            raise ValueError("no nested elements")
+            raise ValueError("not nested elements")
         value = cls((opening, closing, *names))
         value.odd, value.repeated, value.repairs, value.stray = odd, repeated, repairs, stray
         value._frames = [_loaded(frame) for frame in frames]
@@ -348,12 +336,12 @@ class ElementsScanner:
             kind = None if outer is None else outer.kind
             fits = kind in (None, ARRAY, OBJECT) if frame.kept is None else kind in (OBJECT, EITHER)
             if not fits or (frame.kind in (BEGUN, LEAF) and frame is not value._frames[-1]):
-                raise ValueError(f"no {frame.kind} can be inside of {kind}")
+                raise ValueError(f"no {frame.kind} can be inside {kind}")
         return value
 
 
 def _loaded(data: Any) -> _Frame:
-    """Load a frame of a snapshot. Raises ValueError for anything else."""
+    """Load a frame of a snapshot. Raise ValueError for anything else."""
     name, kind, kept, leaf, inside, beside, members, declared, written = checked(
         data, str, _KINDS, (str, None), (list, None), list, str, list, list, bool
     )

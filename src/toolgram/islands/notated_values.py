@@ -1,16 +1,16 @@
-"""JSON in a notation of its own: strings in quotes that a model has a token for, and keys that are bare.
+"""JSON in a format's own notation: strings in quotes that are a token of the model, and keys without quotes.
 
     {city:<|"|>Paris<|"|>,days:[1,2],ok:true}
 
-Strategy: a stack of brackets and one expectation, token by token; a token that the text may cut (a quote, a scalar, a
-bare key) is taken only when its end is seen.  What JSON itself writes is read as well (its quotes, blanks, `null`), and
-Python's words.  Strings are passed on while they come; everything else is a few characters long.  What stands without
-quotes is typed as any raw value: by the types of the parameter where it is the whole value, else by itself.
+Strategy: a stack of brackets and one expectation, token by token. A token that may be cut (a quote, a scalar, a key) is
+read only when its end is seen. JSON's own quotes, blanks and `null` are read as well, and Python's words. Strings are
+passed on as they come; everything else is a few characters long. A value without quotes gets its type as any raw value
+does: from the parameter if it is the whole value, else from its spelling.
 
-What is wrong in one place is repaired as in JSON where this notation leaves one reading: a comma too many or too few, a
-colon twice, a comment after a value or before a key, keys in the quotes of Python, a quote of JSON inside a string of
-JSON. A comma is written with what follows it. `read` stops at the quotes of a string, so that its reader can look there
-for what closes the call: a string whose quote is missing would take the next call for its text.
+Mistakes with one reading in this notation are repaired as in JSON: a comma too many or too few, a second colon, a
+comment after a value or before a key, keys in single quotes, a double quote inside a JSON string. A comma is written
+with what follows it. `read` stops at the quotes of a string, so that its reader can look there for what closes the
+call: a string without its closing quote would contain the next call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*+").match
 _SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
 _LITERAL = r"(?:true|false|null|True|False|None|-?[0-9]+(?:\.[0-9]+)?)"
 _THEN_KEY = re.compile(rf"({_LITERAL})[ \t\r\n]++[\w$\-]++[ \t\r\n]*+:").match  # no comma between members
-_THEN_ITEMS = re.compile(rf"({_LITERAL})(?:[ \t\r\n]++{_LITERAL})++[ \t\r\n]*+").fullmatch  # nor between items
+_THEN_ITEMS = re.compile(rf"({_LITERAL})(?:[ \t\r\n]++{_LITERAL})++[ \t\r\n]*+").fullmatch  # or items
 _BARE_KEY = re.compile(r"[^:,{}\[\]\"\s<]++").match
 _PYTHON_STRING = re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL).match
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
@@ -53,12 +53,8 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}  # of Python
 
 
 class NotatedScanner:
-    """One value, being read. `quotes` are the opening and the closing quote of the notation; `types` are those that
-    its parameter may have, None for any.
-
-    `read` consumes what it can; after it, `out` is the JSON of that, `done` says that the value is over, and `broken`
-    that the text at the returned position does not fit.
-    """
+    """A value that is being read. `quotes` are the notation's opening and closing quotes, `types` those of its
+    parameter. `out` is the JSON of the text last read."""
 
     __slots__ = (
         "_lead", "_place", "_quotes", "_state", "_types", "_was", "back", "odd", "out", "repairs", "stack", "tail",
@@ -68,54 +64,53 @@ class NotatedScanner:
         self._quotes = quotes
         self._types = types
         self.odd = False
-        self.tail = 0  # how many characters the last `read` took after those that have written `out`
+        self.tail = 0  # characters that the last `read` took after those that wrote `out`
         self._state = self._was = VALUE
         self._lead = ""  # a comma that is not written yet
-        self.repairs: list[str] = []  # kinds of anomalies: what the value deviates in
-        self._place = 0  # where the last `read` has found the first of them,
-        self.back = 0  # and how many characters that is before where it has stopped
+        self.repairs: list[str] = []  # kinds of anomalies in the value
+        self._place = 0  # the first repair of the last `read`,
+        self.back = 0  # and how far before its end it is
         self.stack = ""
         self.out = ""
 
     @property
     def done(self) -> bool:
-        """The value is over."""
+        """True if the value is over."""
         return self._state == DONE
 
     @property
     def broken(self) -> bool:
-        """The next character cannot be part of the value."""
+        """True if the next character cannot be part of the value."""
         return self._state == BROKEN
 
     @property
     def quote(self) -> str:
-        """What closes the open string; nothing outside one."""
+        """The closing quote of the open string; "" outside one."""
         return self._quotes[1] if self._state == STRING else '"' if self._state == JSON_STRING else ""
 
     @property
     def stops(self) -> str:
-        """In a string that only its quote ends, the character that begins the quote; nothing elsewhere."""
+        """The first character of the closing quote, in a string that only this quote ends; else ""."""
         return self._quotes[1][0] if self._state == STRING else ""
 
     @property
     def lacks_brackets(self) -> bool:
-        """Broken after a whole value, with brackets open."""
+        """True if the value broke after a whole value, with brackets open."""
         return self._state == BROKEN and self._was == AFTER
 
     def close(self) -> str:
-        """The JSON that closes the string and the brackets that are open. The value is over."""
+        """End the value: return the JSON that closes the open string and brackets."""
         written = '"' if self.quote else ""
         written += "".join(_CLOSING[bracket] for bracket in reversed(self.stack))
         self._state, self.stack = DONE, ""
         return written
 
     def resume(self) -> None:
-        """Stand where the value broke, as if nothing had come."""
+        """Continue where the value broke, as if nothing had come."""
         self._state = self._was
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Consume `text` from `pos` on, up to the next quote of a string. Stops before a token that may still grow,
-        unless this is the end (`final`)."""
+        """Read on from `pos` up to the next quote of a string. Stop before a token that may grow, unless `final`."""
         self.out, begin, mark = "", self.quote, pos
         self._place = pos
         while pos < len(text) and self._state not in (DONE, BROKEN) and self.quote == begin:
@@ -212,7 +207,7 @@ class NotatedScanner:
         return pos if not final and _COMMENT_BEGUN(text, pos) else self._break(pos)
 
     def _in_json_string(self, text: str, pos: int, final: bool) -> int:
-        """The inside of a string in JSON's quotes: a line end may be in it, and a backslash that escapes nothing."""
+        """Read the inside of a JSON string. Line ends and lone backslashes are accepted."""
         if text[pos] == '"':
             return self._quote_of_json(text, pos, final)
         run = _TEXT(text, pos)
@@ -229,7 +224,7 @@ class NotatedScanner:
         return pos + 1
 
     def _quote_of_json(self, text: str, pos: int, final: bool) -> int:
-        """A quote ends the string where a comma, a colon, a bracket, a quote, a marker or the end follows it."""
+        """Read a quote: it ends the string if a comma, a colon, a bracket, a quote, a marker or the end follows."""
         if not final and _QUOTE_WAITS(text, pos):
             return pos
         if _QUOTE_ENDS(text, pos):
@@ -296,7 +291,7 @@ class NotatedScanner:
             return self._break(pos)
 
     def _unclosed(self, text: str, pos: int, final: bool) -> int:
-        """A token without its closing quote: wait for it, if it may still come."""
+        """Wait for the closing quote of a token if it may still come."""
         return self._break(pos) if final or len(text) - pos > LONGEST_NOTATED_TEXT else pos
 
     def _take_key(self, key: str, end: int) -> int:
@@ -343,7 +338,7 @@ class NotatedScanner:
         return pos
 
     def open_brackets(self) -> None:
-        """A marker ends what is left of tagged arguments, and no bracket does."""
+        """Return None: a marker ends the rest of tagged arguments, and brackets do not count."""
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
@@ -352,7 +347,7 @@ class NotatedScanner:
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         opening, closing, state, stack, types, odd, lead, repaired = checked(
             data, str, str, _STATES, str, (list, None), bool, bool, bool
         )
@@ -369,5 +364,5 @@ class NotatedScanner:
             or (listed and stack[-1:] != "[")
             or (state in (COLON, AFTER) and not stack)
         ):
-            raise ValueError(f"no state of a value: {state} {stack!r:.40}")
+            raise ValueError(f"not a state of a value: {state} {stack!r:.40}")
         return scanner

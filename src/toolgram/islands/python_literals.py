@@ -1,31 +1,30 @@
 """Python literals, read as they arrive and written as JSON: `f(a=1, b=[None])` gives `{"a": 1, "b": [null]}`.
 
-Some models write calls as Python.  What stands between the parentheses is then a list of keyword arguments whose
-values are literals; now and then it is a single dict, or a bare container value.  `PythonScanner` reads either, one
-delta at a time, and hands out JSON text in the style of `json.dumps`.  Nothing is evaluated: an expression, a
-comment, a name or a prefixed string is a character that does not fit, and the scanner says where.
+Some models write calls as Python. Then the parentheses contain keyword arguments whose values are literals, sometimes a
+single dict or a bare container value. `PythonScanner` reads either, one delta at a time, and writes JSON in the style
+of `json.dumps`. Nothing is evaluated: an expression, a comment, a name or a prefixed string is a character that does
+not fit, and the scanner says where.
 
-Strategy: one lexical state at a time, one reader per state.  `read` looks the reader up and lets it consume what it
-can; a reader returns the new position and has set the state that takes over there.
+Strategy: one reader per lexical state. `read` looks the reader up and lets it consume what it can; a reader returns the
+new position and has set the next state.
 
-    arguments, argument     a name or ")": before the first argument (where a sole dict may stand), after a comma
+    arguments, argument     a name or ")": before the first argument (or a sole dict), after a comma
     name, equals            inside a name, and between it and its "="
-    start, item, value      the bracket of a bare value; an element, a key or the closing bracket; a value that must be
-    colon, after            what follows a key; what follows a value
+    start, item, value      the bracket of a bare value; an element, a key or the closing bracket; a required value
+    colon, after            after a key; after a value
     opening, body, quotes, escape   a string, see below
     word; number, sign ...  the other scalars; numbers have a transition table of their own
     sole, last              after the sole dict, and after the comma that may follow it
     over                    after the closing bracket
 
-Two facts shape the rest.  First, a token may be cut anywhere, so a state is left by the character that ends it, never
-by the end of a delta, and there is no second path for tokens that happen to be whole.  Second, JSON is stricter about
-what it takes back, so a few things are held until they are decided: a name until its "=", a separator until the next
-element begins (a trailing comma has no JSON), a word until the character after it, an escape until its last digit,
-and two quotes until the next character (they may be the first two thirds of a triple quote).  Everything else goes out
-at once; runs inside strings are found by one `re` and escaped by the C function behind `json.dumps`.
+A token may be cut anywhere, so the character after a token ends its state, never the end of a delta, and there is no
+second path for whole tokens. JSON cannot take anything back, so a few things are held until they are decided: a name
+until its "=", a separator until the next element begins (JSON has no trailing comma), a word until the next character,
+an escape until its last digit, and two quotes until the next character (a triple quote may have begun). Everything else
+goes out at once; runs inside strings are found by one `re` and escaped by the C function of `json.dumps`.
 
-Work is constant per character however the text is cut: patterns only ever look forward over runs, what is held is
-short (or, for a name, a list of its pieces), and nesting is a string of opening brackets with a depth cap.
+Work is constant per character however the text is cut: patterns only look forward over runs, held text is short (or,
+for a name, a list of its pieces), and nesting is a string of opening brackets with a depth cap.
 """
 
 from __future__ import annotations
@@ -74,24 +73,24 @@ BETWEEN_SCALARS = frozenset(
 
 
 class PythonScanner:
-    """Reads Python keyword arguments or one container value, and writes JSON.
+    r"""Reads Python keyword arguments or one container value, and writes JSON.
 
     `PythonScanner(keywords=True)` starts after the `(` of a call and ends with its `)`; `keywords=False` starts at the
-    `{` or `[` of a value and ends with its match.  Feed it with `read`; after each call these tell where it stands:
+    `{` or `[` of a value and ends with its partner. After each `read`:
 
-    * `out`: the JSON text that the last `read` produced. Concatenated over all reads it is valid JSON once `done`, and
-      a prefix of valid JSON at any time. It may come before `started`.
-    * `started`: this is no prose and no expression so far. For keyword arguments, the first value has begun as a
-      literal: a quote, an opening bracket, a digit, or a word with the character that ends it; a sole dict must be
-      read to the closing bracket. For a bare value, the first character inside has been read. Never set by `f()`.
+    * `out`: the JSON that the last `read` produced. Concatenated, it is valid JSON once `done`, and a prefix
+      of valid JSON at any time. It may come before `started`.
+    * `started`: this is certainly not prose. For keyword arguments, the first value has begun as a literal: a quote, an
+      opening bracket, a digit, or a whole word; a sole dict must be read to the closing bracket. For a bare value, the
+      first character inside has been read. Never set by `f()`.
     * `end`: where the last `run` stopped.
-    * `mark`: the position after the last character that has produced some of `out`.
-    * `done`: the closing bracket has been read. `empty`: there were no arguments in front of it, as in `f()`.
+    * `mark`: the position after the last character that produced some of `out`.
+    * `done`: the closing bracket has been read. `empty`: without arguments before it, as in `f()`.
     * `broken`: the character at the returned position does not fit. Everything before it has been consumed.
-    * `waits`: what is at the returned position is not decided, and is to be read again with what follows it.
+    * `waits`: the text at the returned position is undecided, and is to be read again with more text.
 
-    With `alone` set, it reads one value, JSON or Python, as that of an argument: nothing may follow it, not even the
-    closing bracket, and `\\/` is a slash, as JSON has it. With `listed`, its call is an element of a list.
+    With `alone`, it reads one value, JSON or Python, as that of an argument: nothing may follow it, not even the
+    closing bracket, and `\/` is a slash as in JSON. With `listed`, its call is an element of a list.
     """
 
     __slots__ = (
@@ -107,9 +106,9 @@ class PythonScanner:
         self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
-        self._lead = "{" if keywords else ""  # JSON to write in front of the next element
+        self._lead = "{" if keywords else ""  # JSON to write before the next element
         self._then = "after"  # the state after this scalar: "colon" if it is a key
-        self._quote = ""  # what ends this string: one quote or three
+        self._quote = ""  # closing quote of this string: one character or three
         self._held = ""  # the undecided part of a word, an escape or a run of quotes
         self._name_pieces: list[str] = []
         self._parts: list[str] = []
@@ -130,7 +129,7 @@ class PythonScanner:
         return not (self.done or self.broken)
 
     def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
-        """Consume `text` from `pos` on; return the position after what was consumed, and leave the JSON in `out`."""
+        """Consume `text` from `pos` on; return the position after it, and leave the JSON in `out`."""
         parts = self._parts
         parts.clear()
         size = len(text)
@@ -147,7 +146,7 @@ class PythonScanner:
         return pos
 
     def dump(self) -> list[Any]:
-        """All that the next `read` depends on, as JSON-able values: no larger than what is held and how deep it is."""
+        """Return all that the next `read` depends on, as JSON-able values."""
         state, then = self._state, "after" if self._state in BETWEEN_SCALARS else self._then
         lexical = [state, self._stack, self._lead, then, self._quote, self._held]
         digits = self._digits if state in _INTEGERS else 0
@@ -155,13 +154,13 @@ class PythonScanner:
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         self = cls(keywords=True)
         self._set(data)
         return self
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raises ValueError for anything else."""
+        """Set the state that was dumped. Raise ValueError for anything else."""
         quotes, pending, digits = ("", *RUN), ("", "{", "[", ", "), range(MAX_DIGITS + 1)
         self.started, self.alone, self.listed, *lexical, name, self._digits = checked(
             data, bool, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
@@ -173,7 +172,7 @@ class PythonScanner:
         self._check()
 
     def _check(self) -> None:
-        """Raises ValueError where the state is not one that a scanner can be in."""
+        """Raise ValueError if no scanner can be in this state."""
         state, stack, held = self._state, self._stack, self._held
         fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(s")
         fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state in ("start", "over"))
@@ -195,38 +194,38 @@ class PythonScanner:
         elif state == "colon":
             fits &= stack[-1:] in ("{", "d")
         if not fits:
-            raise ValueError(f"no state of a scanner: {state} {stack!r:.20} {held!r:.20}")
+            raise ValueError(f"not a state of a scanner: {state} {stack!r:.20} {held!r:.20}")
 
     def passes(self, text: str) -> bool:
-        """Whether `text` lies wholly inside a string, and is the same in JSON."""
+        """Return whether `text` is wholly inside a string and the same in JSON."""
         return self._state == "body" and not SPECIAL[self._quote](text)
 
     def open_brackets(self) -> OpenBrackets:
-        """The brackets that are open, that of the arguments first, and the quote of the string."""
+        """Return the open brackets, beginning with that of the arguments, and the quote of the string."""
         quote = self._quote[:1] if self._state in ("body", "escape") else ""
         brackets = self._stack.replace("k", "(").replace("d", "({").replace("s", "{")
         return OpenBrackets("[" * self.listed + brackets, quote, self.listed, python=True)
 
     @property
     def at_argument(self) -> bool:
-        """The name of an argument and its equals sign have been read."""
+        """True if the name of an argument and its equals sign have been read."""
         return self._state == "value" and self._stack == "k"
 
     @property
     def is_whole(self) -> bool:
-        """No bracket of a value is open."""
+        """True if no bracket of a value is open."""
         return self._stack == "k"
 
     @property
     def in_string(self) -> bool:
-        """Whether the next character, if it is no quote, is inside a string."""
+        """True if the next character, unless it is a quote, is inside a string."""
         opened = self._state == "opening" and len(self._held) == 1
         return opened or self._state in ("body", "escape", "quotes")
 
     # Each reader below is called with at least one character at `pos`.
 
     def _unfit(self, text: str, pos: int) -> int:
-        """No token: blanks to the end of the text, or blanks and then a character that does not fit."""
+        """Skip blanks; the scanner is broken if a character follows that does not fit."""
         end = len(text) - len(text[pos:].lstrip(BLANKS))
         self.broken = end < len(text)
         return end
@@ -302,7 +301,7 @@ class PythonScanner:
         return self._begin(m.lastgroup, m[m.lastgroup], m.end())
 
     def _begin(self, kind: str, char: str, end: int) -> int:
-        """An element whose first character, just before `end`, is `char`: write what waits and enter its state."""
+        """Begin an element: write what waits and enter its state. Its first character, just before `end`, is `char`."""
         if kind == "open" and len(self._stack) >= self._max_depth:
             self.broken = True
             return end - 1
@@ -325,7 +324,7 @@ class PythonScanner:
         return end
 
     def _write_lead(self, begun: bool) -> None:
-        """Write what waits for an element. `begun`: its first character says that it is a value."""
+        """Write what waits for an element. `begun`: its first character makes it a value."""
         parts = self._parts
         if self._lead:
             parts.append(self._lead)
@@ -334,7 +333,7 @@ class PythonScanner:
             parts += ['"', "".join(self._name_pieces), '": ']
             self._name_pieces.clear()
         if not self.started:
-            # In arguments a key is still no value, a sign no number and a letter no word.
+            # In arguments, a key is no value yet, a sign no number and a letter no word.
             self.started = (begun and self._then == "after") or self._stack[0] not in ARGUMENTS
 
     def _colon(self, text: str, pos: int) -> int:
@@ -362,7 +361,7 @@ class PythonScanner:
         return m.end()
 
     def _close(self) -> None:
-        """The innermost frame has ended. Not written yet: its opening bracket, or a comma that is not needed."""
+        """Close the innermost frame. Its opening bracket may not be written yet; a trailing comma is dropped."""
         frame = self._stack[-1]
         closer = "]" if frame in "[(s" else "}"
         self._parts.append(closer if self._lead == ", " else self._lead + closer)
@@ -421,7 +420,7 @@ class PythonScanner:
         return end
 
     def _based(self, text: str, pos: int) -> int:
-        """A number with another base after its zero; it is held until it is over."""
+        """Read a number with another base after its zero; it is held until it is over."""
         end = min(BASED_DIGITS(text, pos).end(), pos + LONGEST_WORD - len(self._held))
         self._held += text[pos:end]
         self.broken = end < len(text) and BASED(self._held) is None
@@ -431,7 +430,7 @@ class PythonScanner:
         return end
 
     def _end_scalar(self) -> None:
-        """A word or number is over; as a key it was written as a string."""
+        """End a word or number; as a key it was written as a string."""
         self._held = ""
         if self._then == "colon":
             self._parts.append('"')
@@ -440,7 +439,7 @@ class PythonScanner:
     # Strings
 
     def _opening(self, text: str, pos: int) -> int:
-        """One or two quotes were read: they open a string, are the empty string, or become a triple quote."""
+        """Decide one or two quotes: they open a string, are the empty string, or become a triple quote."""
         quote = self._held[0]
         if text[pos] == quote:
             self._held += quote
@@ -469,7 +468,7 @@ class PythonScanner:
         return pos + 1
 
     def _quotes(self, text: str, pos: int) -> int:
-        """Inside a triple-quoted string, after one or two quotes that may be the end of it."""
+        """Read on after one or two quotes in a triple-quoted string, which they may end."""
         if text[pos] == self._quote[0]:
             self._held += text[pos]
             if self._held == self._quote:
@@ -492,14 +491,13 @@ class PythonScanner:
         return end
 
     def _close_string(self) -> None:
-        """This string has ended."""
         self._parts.append('"')
         self._state, self._held, self._quote = self._then, "", ""
         if self._then == "colon" and self._stack == "d":
             self.started = True
 
     def _over(self, text: str, pos: int) -> int:
-        """Nothing follows the closing bracket."""
+        """Break: nothing may follow the closing bracket."""
         self.broken = True
         return pos
 

@@ -1,21 +1,20 @@
-r"""Python arguments with damage that has one reading: a quote inside a string that nothing escapes, and local slips.
+"""Python arguments with damage that has one reading: an unescaped quote inside a string, and local mistakes.
 
-Strategy: the scanner of literals, with readers of its own for a few places.  What is no literal is broken there, as in
-the scanner of literals.  Repaired are
+Strategy: the scanner of literals with a few readers of its own; anything that is not a literal breaks it. Repaired are
 
-* a comma that is missing between two arguments, and a key of a dict without quotes,
-* a set, which is a list: the first string or scalar after a brace waits for what follows it,
+* a missing comma between two arguments, and a key of a dict without quotes,
+* a set, which becomes a list: the first string or scalar after a brace waits for the next character,
 * one string of a call with quotes of its own kind inside (`'sed -n '1,9p' f'`), as a whole.
 
-A quote ends a string if what follows it goes on with the arguments or with the calls (`_follows`).  If an operator or
-another string follows, there are two readings, an expression or a text, and the call is broken.  If anything else
-follows, the string is *damaged*: from there on each of its quotes is a candidate for its end.  What follows a candidate
-is read strictly (`StrictRest`) up to the closing marker or the end.  The first candidate for which this works is the
-end; without one the call is broken.  So a damaged string contains no marker, and no escape that Python knows: whether
-the model has written that as an escape or as text, nobody can say.
+A quote ends a string if the text after it continues the arguments or the calls (`_follows`). If an operator or another
+string follows, there are two readings, an expression or a text, and the call is broken. If anything else follows, the
+string is *damaged*: each later quote is a candidate for its end, and the text after a candidate is read strictly
+(`StrictRest`) up to the closing marker or the end. The first candidate for which this works is the end; without one the
+call is broken. So a damaged string contains no marker, and no escape that Python knows: nobody can say whether the
+model meant an escape or its text.
 
-Nothing is taken back: what is not decided is not consumed (`waits`), and comes again with the next delta.  `_probed`
-says how much of it the candidates have read, so that each of them reads every character once.
+Nothing is taken back: undecided text is not consumed (`waits`), and comes again with the next delta. `_probed` says how
+much of it the candidates have read, so that each of them reads every character once.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from toolgram.limits import (
 FITS, DAMAGED, SEVERAL, OPEN = "fits", "damaged", "several", "open"
 WORDS_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not", "else"})  # words between two operands
 OPERATORS = frozenset("+%*.[(|&<>=!-/^@#")
-# Of `_flags`: the string has had an escape, the call has had a damaged string, the first item of a set is no string.
+# Bits of `_flags`: the string had an escape, the call had a damaged string, the first item of a set is not a string.
 _ESCAPED, _REPAIRED, _SCALAR = 1, 2, 4
 _NAME = rf"[^\W\d]\w{{0,{LONGEST_WORD}}}+"
 _blanks = always(rf"[{BLANKS}]*+")
@@ -61,8 +60,8 @@ _backslash = re.compile(r"\\.?", re.DOTALL).finditer
 
 
 class Around(NamedTuple):
-    """What may follow the call: in a list (`listed`) a comma or a bracket, in `lines` the next call. `marked` says that
-    a marker has come before it, and `stops` are the characters that a marker begins with."""
+    """What may follow the call: in a list (`listed`) a comma or a bracket, in `lines` the next call. `marked`: a marker
+    came before it. `stops` are the characters that begin markers."""
 
     listed: bool = False
     lines: bool = False
@@ -71,10 +70,10 @@ class Around(NamedTuple):
 
 
 class RepairingPythonScanner(PythonScanner):
-    """Reads keyword arguments as `PythonScanner` does, and repairs them; `notes` is what was repaired so far.
+    """Reads keyword arguments as `PythonScanner` does, and repairs them; `notes` are the repairs so far.
 
-    In a damaged string, the scanner stops at each character that a marker may begin with, `stop`: then `pass_stop` goes
-    on, and `end_damaged` says that there is a marker. `why` says why it has broken.
+    In a damaged string, the scanner stops at each character that may begin a marker, `stop`: then `pass_stop` goes on,
+    or `end_damaged` ends the string at a marker. `why` says why the scanner broke.
     """
 
     __slots__ = (
@@ -87,7 +86,7 @@ class RepairingPythonScanner(PythonScanner):
         self._around = around or Around()
         self.listed = self._around.listed
         self.notes: list[str] = []
-        self.back = 0  # how many characters the last of them begins before what is read next
+        self.back = 0  # how far before the next character the last of them begins
         self.stop = -1  # where a marker may begin
         self.why = ""
         self._readers = _READERS
@@ -96,23 +95,21 @@ class RepairingPythonScanner(PythonScanner):
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
         self._candidates: list[StrictRest] = []
         self._flags = 0
-        self._probed = 0  # how much of what is not consumed the candidates have read
-        self._passed = False  # what is at the next character is no marker
+        self._probed = 0  # how much of the unconsumed text the candidates have read
+        self._passed = False  # the next character begins no marker
 
     def run(self, text: str) -> bool:
-        """As `PythonScanner.run`; a delta with a repair in it is to be looked at, like one that ends the arguments."""
+        """Do what `PythonScanner.run` does; also return False for a delta with a repair in it."""
         self.end = self.read(text, 0)
         return not (self.done or self.broken or self.notes or self.waits)
 
     def passes(self, text: str) -> bool:
-        """Whether `text` lies wholly inside a string, and is the same in JSON."""
+        """Return whether `text` is wholly inside a string and the same in JSON."""
         return self._first is None and PythonScanner.passes(self, text)
 
     def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
-        """Consume `text` from `pos` on, up to the first repair; what a brace begins is held until it is known.
-
-        `final`: nothing follows the text; `ended`: that is the end of the turn.
-        """
+        """Consume `text` from `pos` on, up to the first repair; hold the first item after a brace until it is decided.
+        `final`: nothing follows the text; `ended`: that is the end of the turn."""
         parts, readers, size = self._parts, self._readers, len(text)
         parts.clear()
         self.mark = pos
@@ -137,19 +134,19 @@ class RepairingPythonScanner(PythonScanner):
         return pos
 
     def open_brackets(self) -> OpenBrackets:
-        """The brackets that are open, that of the arguments first. A damaged string ends with a marker."""
+        """Return the open brackets, beginning with that of the arguments. A marker ends a damaged string."""
         return OpenBrackets("<", python=True) if self._state == "damaged" else super().open_brackets()
 
     # --- the closing marker ---------------------------------------------------------------------------------------
 
     @property
     def inside(self) -> str | None:
-        """After a value: the brackets that are open inside the arguments. None elsewhere."""
+        """The brackets that are open inside the arguments, after a value; None elsewhere."""
         whole = self._state in ("after", "far") or (self._state == "item" and self._lead == ", ")
         return self._stack.removeprefix("k") if whole and self._first is None and self._stack[0] != "d" else None
 
     def close_all(self) -> None:
-        """The marker closes all brackets, and the arguments are over. `out` is the JSON of that."""
+        """Close all brackets at the marker; `out` is the JSON of that."""
         self.broken = False
         self._parts.clear()
         while self._stack:
@@ -167,7 +164,7 @@ class RepairingPythonScanner(PythonScanner):
         return super()._item(text, pos)
 
     def _bare_key(self, text: str, pos: int) -> int:
-        """A key without quotes, or a word of Python, which is a key or the first item of a set."""
+        """Read a key without quotes, or a Python word, which is a key or the first item of a set."""
         match = _word(text, pos)
         end, word = match.end(), match.group()
         if end == len(text) and end - pos <= LONGEST_WORD:
@@ -203,7 +200,7 @@ class RepairingPythonScanner(PythonScanner):
         return end
 
     def _after(self, text: str, pos: int) -> int:
-        """What follows a value: the name of the next argument if the comma is missing."""
+        """Read on after a value: a blank and the name of the next argument mean that the comma is missing."""
         if self._stack != "k" or text[pos] not in BLANKS:
             return super()._after(text, pos)
         at = _blanks(text, pos).end()
@@ -266,7 +263,7 @@ class RepairingPythonScanner(PythonScanner):
         return end
 
     def _after_quote(self, text: str, at: int, quote: str) -> int:
-        """After a quote that may end the string, which is the last character before `at`."""
+        """Decide whether the quote before `at` ends the string."""
         found = self._follows(text, at)
         begun = at if self._state == "opening" else at - 1
         if found == OPEN:
@@ -275,7 +272,7 @@ class RepairingPythonScanner(PythonScanner):
         if found == FITS:
             self._close_string()
             return at
-        self.why = "what follows the string is no literal"
+        self.why = "the text after the string is not a literal"
         if found == SEVERAL or self._flags & (_ESCAPED | _REPAIRED) or self._first is not None or self._then == "colon":
             self.broken = True
             return begun
@@ -289,7 +286,7 @@ class RepairingPythonScanner(PythonScanner):
         return begun
 
     def _follows(self, text: str, pos: int) -> str:
-        """What the text after a quote says about it: it fits the end of the string, or it does not."""
+        """Return whether the text after a quote fits the end of the string."""
         at = _blanks(text, pos).end()
         if at == len(text) or at - pos > MOST_BETWEEN:
             return OPEN if at - pos <= MOST_BETWEEN else SEVERAL
@@ -329,7 +326,7 @@ class RepairingPythonScanner(PythonScanner):
     # --- a damaged string -----------------------------------------------------------------------------------------
 
     def _damaged(self, text: str, pos: int) -> int:
-        """The string up to its first candidate, or to what may be a marker."""
+        """Read the string up to its first candidate, or to a possible marker."""
         at, size = pos + self._probed, len(text)
         while at < size and not self.broken:
             char = text[at]
@@ -347,7 +344,7 @@ class RepairingPythonScanner(PythonScanner):
                 self._add_candidate(at - 1 - pos)
         certain = pos + self._candidates[0].at if self._candidates else at
         if not self._candidates and text[at - 1 : at] == "\\" and at > pos:
-            certain -= 1  # what follows it says whether it is an escape
+            certain -= 1  # the next character decides whether it is an escape
         certain = self._say(text, pos, certain)
         for each in self._candidates:
             each.at -= certain - pos
@@ -356,8 +353,7 @@ class RepairingPythonScanner(PythonScanner):
         return certain
 
     def _probe(self, char: str) -> bool:
-        """Have the candidates read a character. Returns False if there are two readings: one with a further argument,
-        or a further call, after this quote does not fit."""
+        """Let the candidates read a character. Return False if one fails that had already begun an argument or call."""
         alive = []
         for each in self._candidates:
             if each.read(char):
@@ -374,7 +370,7 @@ class RepairingPythonScanner(PythonScanner):
             self._candidates.append(StrictRest(at, self._stack, self._around))
 
     def _say(self, text: str, pos: int, end: int) -> int:
-        """More of the damaged string. An escape in it has two readings. Returns the new position."""
+        """Write more of the damaged string and return the new position; break at an escape, which has two readings."""
         escapes = (match.start() for match in _backslash(text, pos, end))
         escape = next((at for at in escapes if is_escape(text[at : at + 2])), -1)
         if escape >= 0:
@@ -385,16 +381,16 @@ class RepairingPythonScanner(PythonScanner):
         return end
 
     def pass_stop(self) -> None:
-        """There is no marker at `stop`: read on."""
+        """Read on: there is no marker at `stop`."""
         self.broken, self.stop, self._passed = False, -1, True
 
     def wait_at_stop(self) -> None:
-        """What is at `stop` is not decided."""
+        """Wait: the text at `stop` is undecided."""
         self.broken, self.stop = False, -1
 
     def end_damaged(self, text: str, pos: int) -> int:
-        """A marker follows, or the end, for `text` from `pos` on: the damaged string ends at the first candidate from
-        which the rest was read. Returns the position after its quote; without one, the scanner is broken."""
+        """End the damaged string before a marker or the end, at the first candidate whose rest fits. Return the
+        position after its quote; without one, the scanner is broken."""
         found = next((each.at for each in self._candidates if each.ready), None)
         self._parts.clear()
         self.broken, self.stop, self.out = found is None, -1, ""
@@ -409,17 +405,15 @@ class RepairingPythonScanner(PythonScanner):
         self.out = "".join(self._parts)
         return self.mark
 
-    # --- snapshots ------------------------------------------------------------------------------------------------
-
     def dump(self) -> list[Any]:
-        """All that the next `read` depends on, as JSON-able values: what is not consumed is read again."""
+        """Return all that the next `read` depends on, as JSON-able values; unconsumed text is read again."""
         first = None if self._first is None else "".join(self._first)
         alive = _REPAIRED | _ESCAPED * (self._state in ("body", "escape")) | _SCALAR * (self._first is not None)
         return [super().dump(), first, self._flags & alive, [*self.notes], *self._around]
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         literal, first, flags, notes, *around = checked(data, list, (str, None), range(8), list, bool, bool, bool, str)
         self = cls(around=Around(*around))
         self._set(literal)
@@ -428,25 +422,24 @@ class RepairingPythonScanner(PythonScanner):
         fits = self._state != "damaged" or (len(self._quote) == 1 and first is None and bool(flags & _REPAIRED))
         fits &= first is None or self._stack[-1:] == "{"
         if not fits:
-            raise ValueError("no state of a repair")
+            raise ValueError("not a state of a repair")
         return self
 
 
 class StrictRest:
-    """What follows a candidate for the end of a damaged string, read without any repair: the arguments, and the calls
-    after them. `at` is the place of the candidate; `goes_on` says that a further argument or call has begun, and
-    `ready` that only a marker or the end may follow."""
+    """The text after a candidate for the end of a damaged string, read without repairs. `at` is the place of the
+    candidate; `goes_on`: a further argument or call has begun; `ready`: only a marker or the end may follow."""
 
     __slots__ = ("_around", "_between", "_scanner", "at", "goes_on", "ready")
 
     def __init__(self, at: int, stack: str, around: Around) -> None:
         self.at, self._around = at, around
         self._scanner: PythonScanner | None = PythonScanner.after_value(stack)
-        self._between = ""  # since the end of the last call
+        self._between = ""  # text since the end of the last call
         self.ready = self.goes_on = False
 
     def read(self, char: str) -> bool:
-        """Read a character. Returns whether it fits."""
+        """Read a character. Return whether it fits."""
         scanner = self._scanner
         if scanner is not None:
             scanner.read(char, 0)
@@ -463,7 +456,7 @@ class StrictRest:
         return self._next(self._between)
 
     def _next(self, between: str) -> bool:
-        """What is between two calls, or after the last one."""
+        """Read the text between two calls, or after the last one. Return whether it fits."""
         at = _blanks(between, 0).end()
         self.ready = False
         if at == len(between):
@@ -489,7 +482,7 @@ class StrictRest:
 
 
 def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -> str:
-    """What the text after the parenthesis of a call says about a quote before it."""
+    """Return whether the text after the parenthesis of a call fits the quote before it as the end of a string."""
     at = _blanks(text, pos).end()
     if at == len(text) and final:
         return FITS

@@ -1,7 +1,7 @@
-"""What the tokens of Python's literals look like, and the JSON that is written for them.
+"""The tokens of Python's literals, and the JSON that is written for them.
 
-Strategy: tables and patterns, and nothing that remembers anything; `python_literals` moves through them.  Patterns only
-ever look forward over runs, and end in an optional group, so that nothing is retried.
+Strategy: tables and patterns without state; `python_literals` moves through them. Patterns only look forward over runs,
+and end in an optional group, so that nothing is retried.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import cast
 
-BLANKS = " \t\n\r\f"  # what Python skips inside brackets; a no-break space is not among them
+BLANKS = " \t\n\r\f"  # blanks of Python inside brackets, without the no-break space
 SCALAR = r"(?P<quote>[\"'])|(?P<number>[-+.0-9])|(?P<word>[TFNtfn])"
 OPEN = r"(?P<open>[\[({])"
 Always = Callable[[str, int], re.Match[str]]
 
 
 def always(pattern: str) -> Always:
-    """The `match` of a pattern that matches everywhere."""
+    """Return the `match` of a pattern that matches everywhere."""
     return cast("Always", re.compile(pattern).match)
 
 
 def expect(tokens: str) -> Always:
-    """Blanks, then one of the tokens if it is there; `lastgroup` names it. Optional, so that nothing is retried."""
+    """Match blanks, then one of the tokens, if there, in `lastgroup`. Nothing is retried, because all is optional."""
     return always(rf"[{BLANKS}]*(?:{tokens})?")
 
 
-# Frames of the stack are the brackets themselves, "s" for a set, and for the outermost "k" (keyword arguments) or
-# "d" (a sole dict).
+# Frames of the stack are the brackets themselves, "s" for a set, and for the outermost "k" (keyword arguments) or "d"
+# (a sole dict).
 CLOSERS = {"k": r"\)", "s": r"\}", "d": r"\}", "{": r"\}", "[": r"\]", "(": r"\)"}
 KEYED = "{d"
 ARGUMENTS = "kd"
@@ -52,8 +52,8 @@ WORDS = {"True": "true", "true": "true", "False": "false", "false": "false", "No
 WORD_PREFIXES = {word[:size] for word in WORDS for size in range(1, len(word) + 1)}
 WORD_ENDS = BLANKS + ",:)]}"
 
-# Numbers: token -> next state and the JSON written for it (None: as it is).  JSON wants a digit on both sides of a
-# point, and knows no plus sign in front, no underscores and no other base: `0x1F` is written as a decimal.
+# Numbers: token -> next state and the JSON written for it (None: unchanged). JSON wants a digit on both sides of a
+# point, and has no plus sign, no underscores and no other base: `0x1F` is written as a decimal.
 NUMBER_TOKEN = re.compile(
     r"(?P<zero>0)|(?P<digits>[1-9][0-9]*)|(?P<point>\.)|(?P<exp>[eE])|(?P<minus>-)|(?P<plus>\+)|(?P<under>_)"
     "|(?P<base>(?=[xXoObB]))"
@@ -62,7 +62,7 @@ Row = dict[str, tuple[str, str | None]]
 
 
 def digits(state: str) -> Row:
-    """The row of a state in which digits lead to `state`."""
+    """Return the row of a state in which digits lead to `state`."""
     return {"zero": (state, None), "digits": (state, None)}
 
 
@@ -83,21 +83,21 @@ NUMBER: dict[str, Row] = {
     "power": {**digits("power"), "under": ("power _", "")},
     "power _": digits("power"),
 }
-NUMBER_ENDS = {"zero": "0", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs there
+NUMBER_ENDS = {"zero": "0", "integer": "", "point": "0", "fraction": "", "power": ""}  # what JSON still needs
 
 BASED = re.compile(r"[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+").fullmatch
 BASED_DIGITS = always(r"[0-9a-fA-FxXoO_]*+")
 
 RUN = {quote: re.compile(rf"[^{quote[0]}\\]+") for quote in ('"', "'", '"""', "'''")}
-SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in RUN}  # not the same in JSON
+SPECIAL = {quote: re.compile(rf'["{quote[0]}\\\x00-\x1f]').search for quote in RUN}  # different in JSON
 HEX = "[0-9a-fA-F]"
-# As much of one escape as fits, so that a cut one and a wrong one differ only in whether text is left.  The digits
-# after "\U" are spelled out because the largest character is 10FFFF.
+# As much of one escape as fits: a wrong one leaves text, a cut one does not. The digits after "\U" are spelled out
+# because the largest character is 10FFFF.
 ESCAPE_PATTERN = (
     rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?"
 )
 ESCAPE = always(f"(?s:{ESCAPE_PATTERN})")
-ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest it can be; others 2
+ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest possible; others 2
 LONGEST_ESCAPE = 10
 SHORT_ESCAPES = {
     **{letter: "\\" + letter for letter in 'ntrbf\\"'},
@@ -106,13 +106,12 @@ SHORT_ESCAPES = {
 
 
 def json_text(text: str) -> str:
-    """The text as it is inside a JSON string."""
+    """Return the text as it is inside a JSON string."""
     return encode_basestring(text)[1:-1]
 
 
 def more_of_escape(held: str, text: str, pos: int) -> tuple[str, int, bool]:
-    """An escape of which `held` comes before `pos`: as much of it as fits, the position after that, and whether the
-    text ends before it is certainly whole."""
+    """Return as much as fits of an escape that begins with `held`, the position after it, and whether it may go on."""
     window = held + text[pos : pos + LONGEST_ESCAPE - len(held)]
     match = ESCAPE(window, 0)
     escape, end = match.group(), pos + match.end() - len(held)
@@ -120,17 +119,17 @@ def more_of_escape(held: str, text: str, pos: int) -> tuple[str, int, bool]:
 
 
 def is_short(escape: str) -> bool:
-    """Whether more characters may belong to an escape."""
+    """Return whether an escape may have more characters."""
     return len(escape) < ESCAPE_SIZE.get(escape[1], 2)
 
 
 def is_escape(escape: str) -> bool:
-    """Whether Python knows an escape by its first characters. It keeps the backslash of any other."""
+    """Return whether Python knows an escape by its first characters; it keeps the backslash of any other."""
     return escape[1:2] in ESCAPE_SIZE or escape[1:2] in SHORT_ESCAPES or escape[1:2] == "N"
 
 
 def unescape(escape: str) -> str:
-    """One whole escape, backslash included, as it is inside a JSON string."""
+    """Return a whole escape, backslash included, as it is inside a JSON string."""
     kind = escape[1]
     if kind in SHORT_ESCAPES:
         return SHORT_ESCAPES[kind]

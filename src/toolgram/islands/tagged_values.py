@@ -1,27 +1,25 @@
-"""Values between markers: raw text, or a JSON or Python literal, and which of the two is decided as early as can be.
+r"""Values between markers: raw text, or a JSON or Python literal, decided as early as possible.
 
-Strategy: what may stand there (the types of the parameter) decides the way of reading, by one rule for every format.
+Strategy: the types of the parameter decide how it is read, by one rule for every format.
 
-* Only text: every character is text, and is passed on at once, as the inside of a JSON string.
-* Never text: a bracket begins a literal where an object or a list is allowed, which is transcoded while it comes.  A
-  number or a word is held to its end, which is near.  It is a literal if it is one of an allowed type, in the order
-  null, boolean, integer, number, object, list (`1` and `0` are booleans where no number is allowed); anything else is
-  text after all, and odd.
-* Either: what cannot be a literal of an allowed type is text from that character on.  What still can is held, and is
-  at its end a literal if it is a whole one of an allowed type, else text.
-* Nothing is known: the same, and a literal is one only if it is JSON that is written as it came.  `3.10` is text, since
-  the number is written `3.1`.
+* Only text: every character is passed on at once, as the inside of a JSON string.
+* Never text: a bracket begins a literal if an object or a list is allowed; it is transcoded as it comes. A number or a
+  word is held to its end, which is near. It is a literal if it fits an allowed type, in the order null, boolean,
+  integer, number, object, list (`1` and `0` are booleans if no number is allowed); anything else is text, and odd.
+* Either: from the first character that no literal of an allowed type can have, it is text. Until then it is held, and
+  at its end it is a literal if it is whole and of an allowed type, else text.
+* Unknown: the same, but only JSON that would be written the same way is a literal. `3.10` is text, because the number
+  is written `3.1`.
 
-A list or object that is certain, and wrong in one place, is repaired (`literal_repairs`); the fence of a code block may
-stand around it. What a closing marker leaves open in it is closed.
+A list or object that is certain and wrong in one place is repaired (`literal_repairs`); a code fence may be around it.
+A closing marker closes what is open in it.
 
-JSON that was escaped once too often (`[{\\"a\\": 1}]`) begins with a quote after a backslash, where nothing else can
-have one; it is read without these backslashes.
+JSON escaped once too often (`[{\"a\": 1}]`) begins with a quote after a backslash, which nothing else does; it is
+read without these backslashes. If a marker says that JSON follows (`quoted`), text is in quotes. A number is passed on
+as written.
 
-Where a marker says that what comes is JSON (`quoted`), text stands in quotes.  A number is passed on as it is written.
-
-Literals are read by the scanner of Python literals, which takes JSON too: templates print both, and the two differ
-only in words, quotes and in one escape (`\\/`), which Python never writes.
+The scanner of Python literals reads all literals, JSON too: templates print both, and they differ only in words, quotes
+and one escape (`\/`), which Python never writes.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ from toolgram.tools.parameters import TEXT_ONLY, Types
 
 BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
 
-_OPENING = '{"_": '  # what the scanner writes in front of the value of its only argument
+_OPENING = '{"_": '  # written by the scanner before the value of its only argument
 _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
 _WHOLE = re.compile(r"-?[0-9]+(?:\.0+)?").fullmatch
@@ -58,7 +56,7 @@ _FENCE_BEGUN = re.compile(rf"`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS}").fullmatch
 
 
 def _is_written_so(text: str) -> bool:
-    """Whether a text is JSON whose numbers are written as they are in it."""
+    """Return whether a text is JSON whose numbers `json` would write the same way."""
     try:
         json.loads(text, parse_int=_exact_integer, parse_float=_exact_number, parse_constant=_no_number)
     except ValueError:
@@ -81,12 +79,12 @@ def _no_number(text: str) -> None:
 
 
 class TaggedValue:
-    """One value being read. `types` are the JSON types that it may have, None for any; text is `quoted`, or is not. A
-    `trimmed` one has no blanks at its ends.
+    """A value that is being read. `types` are its JSON types, None for any; text is `quoted` or not. A `trimmed` one
+    has no blanks at its ends.
 
-    Feed `read` with what stands between the markers, and take its `out`; then `finish`, which returns the rest. All of
-    it together is one JSON value, and a prefix of one at any time (the empty prefix included). `broken` means that a
-    literal that was already passed on goes wrong at this place; `odd` that the value is not of a declared type.
+    Pass the text between the markers to `read`, and take its `out`; then `finish` returns the rest. Together they are
+    one JSON value, at any time a prefix of one, possibly empty. `broken`: a literal that was already passed on goes
+    wrong at this place; `odd`: the value does not have a declared type.
     """
 
     __slots__ = (
@@ -99,16 +97,16 @@ class TaggedValue:
         self._quoted = quoted
         self._trimmed = trimmed
         self._tail: list[str] = []  # blanks that are text if more text follows them
-        self.tail = 0  # how many characters the last `read` took after those that have written `out`
+        self.tail = 0  # characters that the last `read` took after those that wrote `out`
         self._escapes = ""  # of a streamed literal: "?" while only brackets have come, "\\" once it is escaped
         self._mode = BEGIN
         self._held: list[str] = []  # source of a literal that is not certain,
-        self._literal: list[str] = []  # and its JSON, or that of what opens a text
+        self._literal: list[str] = []  # and its JSON, or that of the quote that opens a text
         self._scanner: PythonScanner | None = None
-        self._fenced = False  # the literal stands in a fence
-        self._rest: RepairedLiteral | None = None  # what reads a literal after the place where it is wrong
-        self.repairs: list[str] = []  # kinds of anomalies: what the literal deviates in
-        self.back = 0  # how far the first of them is before where the last `read` has stopped
+        self._fenced = False  # the literal is in a fence
+        self._rest: RepairedLiteral | None = None  # reads a literal after the place where it is wrong
+        self.repairs: list[str] = []  # kinds of anomalies in the literal
+        self.back = 0  # how far before the end of the last `read` the first of them is
         self.out = ""
         self.odd = False
         if types == TEXT_ONLY and not quoted and not trimmed:
@@ -117,7 +115,7 @@ class TaggedValue:
 
     @staticmethod
     def plain(raw: str, types: Types, trimmed: bool) -> str | None:
-        """The JSON of a whole value that is surely text, a number or a word; None if one has to be read."""
+        """Return the JSON of a whole value that is certainly text, a number or a word; None if it has to be read."""
         if types == TEXT_ONLY:
             return encode_basestring(raw.strip(_BLANKS) if trimmed else raw)
         number = _SHORT_NUMBER(raw)
@@ -134,41 +132,41 @@ class TaggedValue:
 
     @property
     def is_text(self) -> bool:
-        """Everything that comes before the marker is text, and its quote is written."""
+        """True if everything before the marker is text, and its opening quote is written."""
         return self._mode == TEXT and not self._literal and not self._trimmed
 
     @property
     def waits(self) -> list[str] | None:
-        """In trimmed text that has begun, the blanks at its end, which are text if more text follows; else None."""
+        """The trailing blanks of trimmed text that has begun, which are text if more text follows; else None."""
         return self._tail if self._mode == TEXT and self._trimmed and not self._literal else None
 
     def wait(self, blanks: str) -> None:
-        """Stand where trimmed text ends in these blanks."""
+        """Continue where trimmed text ends in these blanks."""
         self._tail = [blanks] if blanks else []
 
     @property
     def broken(self) -> bool:
-        """What was passed on cannot be gone on with."""
+        """True if the text that was passed on cannot be continued."""
         return self._mode == BROKEN
 
     @property
     def is_literal(self) -> bool:
-        """A literal is certain, and passed on while it comes."""
+        """True if the value is certainly a literal, which is passed on as it comes."""
         return self._mode == STREAMED
 
     @property
     def in_string(self) -> bool:
-        """The next character is inside a string of a literal that is certain: no marker can be there."""
+        """True if the next character is inside a string of a certain literal, so no marker can begin there."""
         reader = self._rest or self._scanner
         return self._mode == STREAMED and reader is not None and reader.in_string
 
     @property
     def done(self) -> bool:
-        """Only a marker says that the value is over."""
+        """Return False: only a marker ends the value."""
         return False
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
+        """Read on from `pos`; `out` is the JSON that is now certain. Return where it breaks, or the end."""
         known = len(self.repairs)
         at = self.read_to_repair(text, pos, final)
         place = at - self.back
@@ -182,7 +180,7 @@ class TaggedValue:
         return at
 
     def read_to_repair(self, text: str, pos: int, final: bool) -> int:
-        """The same, no further than to a place where the value is repaired."""
+        """Read on from `pos` like `read`, but stop at a place where the value is repaired."""
         piece, self.tail, self.back = text[pos:], 0, 0
         if self._mode == BEGIN and not self._fenced:
             bare = piece.lstrip(_BLANKS)
@@ -209,7 +207,7 @@ class TaggedValue:
         return len(text)
 
     def finish(self) -> str:
-        """The JSON that the closing marker makes certain."""
+        """Return the JSON that the closing marker makes certain."""
         mode, types = self._mode, self._types
         if mode == BROKEN:
             return ""
@@ -230,12 +228,12 @@ class TaggedValue:
         return self._text("") + '"'
 
     def _is_certain(self, bracket: str) -> bool:
-        """Whether this bracket, at the beginning, begins a literal: one of that type is allowed, and no text is."""
+        """Return whether this bracket at the beginning certainly begins a literal: its type is allowed, text is not."""
         types = self._types
         return types is not None and "string" not in types and (not types or _KINDS[bracket] in types)
 
     def _fence(self, piece: str) -> int:
-        """The opening fence of a code block, up to the bracket after it. How much of the piece fits."""
+        """Read the opening fence of a code block, up to the bracket after it. Return how much of the piece fits."""
         add_piece(self._held, piece)
         text = "".join(self._held)
         bare = text.lstrip(_BLANKS)
@@ -253,9 +251,9 @@ class TaggedValue:
         return len(piece)
 
     def _begin(self, first: str) -> None:
-        """The first character that is no blank has come."""
+        """Choose the mode by the first character that is not a blank."""
         types = self._types
-        digits = "-0123456789" if types is None else "-+.0123456789"  # JSON, or what Python writes as well
+        digits = "-0123456789" if types is None else "-+.0123456789"  # JSON, or Python as well
         kinds = {_KINDS.get(first, "number" if first in digits else "string")}
         if "number" in kinds:
             kinds |= {"integer", "boolean"} if first in "01" else {"integer"}
@@ -278,7 +276,7 @@ class TaggedValue:
         self._scanner.alone = True
 
     def _stream(self, text: str) -> int:
-        """Hand on what comes of a literal that is certain, without the backslashes of one that is escaped."""
+        """Pass on a certain literal, without the backslashes of an escaped one."""
         begin = 0
         if self._escapes == "?":
             begin = len(text) - len(text.lstrip(_BEFORE_TOKEN))
@@ -294,7 +292,7 @@ class TaggedValue:
         return self._without_escapes(text) if self._escaped else self._scan(text)
 
     def _without_escapes(self, text: str) -> int:
-        """Hand on what comes of an escaped literal. How much of it fits."""
+        """Pass on an escaped literal. Return how much of it fits."""
         waiting, written, mark = len(self._escapes) - 1, "", 0
         rest = "\\" * waiting + text
         end, self._escapes = len(text), "\\"
@@ -313,11 +311,11 @@ class TaggedValue:
 
     @property
     def _escaped(self) -> bool:
-        """The literal was escaped once too often."""
+        """True if the literal was escaped once too often."""
         return self._escapes.startswith("\\")
 
     def _scan(self, text: str) -> int:
-        """Hand text to the scanner of literals; returns how much of it fits."""
+        """Pass text to the scanner of literals; return how much of it fits."""
         if self._rest is not None:
             return self._repair(self._rest, text, 0, [], 0)
         scanner = self._scanner
@@ -336,7 +334,7 @@ class TaggedValue:
         return end
 
     def _begin_repair(self) -> RepairedLiteral | None:
-        """The scanner of literals has broken: what reads on from there, if anything can."""
+        """Return the reader of the rest after the scanner of literals has broken, if one can go on."""
         scanner, rest = self._scanner, None
         if isinstance(scanner, LiteralScanner) and not self._escaped:
             rest = scanner.rest(FENCE if self._fenced else 0)
@@ -349,7 +347,7 @@ class TaggedValue:
         return rest
 
     def _repair(self, rest: RepairedLiteral, text: str, pos: int, parts: list[str], mark: int) -> int:
-        """Read on from `pos`; what comes before `mark` has written `parts`."""
+        """Read on from `pos`; the text before `mark` has written `parts`."""
         while pos < len(text) and not rest.broken:
             rest.read(text[pos])
             pos += not rest.broken
@@ -362,7 +360,7 @@ class TaggedValue:
         return pos
 
     def _close(self) -> str:
-        """The rest of a literal: what the scanner wrote when told that nothing follows."""
+        """Return the rest of a literal that the scanner writes when nothing follows."""
         rest, scanner, written = self._rest, self._scanner, ""
         if scanner is not None:
             scanner.alone = False
@@ -386,12 +384,12 @@ class TaggedValue:
 
     @property
     def unclosed(self) -> bool:
-        """A literal is certain, and not whole."""
+        """True if a certain literal is not whole."""
         reader = self._rest or self._scanner
         return self._mode == STREAMED and reader is not None and not reader.is_whole
 
     def _fits(self, written: str, source: str) -> bool:
-        """Whether a held literal, now whole, is a value of an allowed type."""
+        """Return whether a held literal, now whole, has an allowed type."""
         types = self._types
         if types is None:
             return _is_written_so(source)
@@ -400,7 +398,7 @@ class TaggedValue:
         if written[0] in "{[tfn":
             return not types or _KINDS[written[0]] in types
         if _NUMBER(source) is None:
-            return False  # `+49 30` and `1_000` are numbers in Python only
+            return False  # numbers in Python only: `+49 30`, `1_000`
         return not types or "number" in types or ("integer" in types and _WHOLE(source) is not None)
 
     def _text(self, text: str) -> str:
@@ -411,7 +409,7 @@ class TaggedValue:
         return written
 
     def _without_tail(self, text: str) -> str:
-        """The text up to its last character that is no blank, with the blanks before it."""
+        """Return the text up to its last character that is not a blank, with the blanks held before it."""
         kept = text.rstrip(_BLANKS)
         if not kept:
             add_piece(self._tail, text)
@@ -423,7 +421,7 @@ class TaggedValue:
         return before + kept
 
     def _as_text(self) -> str:
-        """What was held is text, from its first character on."""
+        """Turn what was held into text, from its first character on."""
         self._mode = TEXT
         self._literal.clear()
         self._scanner = None
@@ -435,7 +433,7 @@ class TaggedValue:
         return '"' + encode_basestring(text)[1:-1]
 
     def open_brackets(self) -> None:
-        """A marker ends what is left of tagged arguments, and no bracket does."""
+        """Return None: a marker ends the rest of tagged arguments, and brackets do not count."""
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
@@ -449,13 +447,13 @@ class TaggedValue:
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         value = cls(None)
         value._set(data)
         return value
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raises ValueError for anything else."""
+        """Set the state that was dumped. Raise ValueError for anything else."""
         spelt = (list, None), bool, bool, str, ("", "?", "\\", "\\\\")
         read = _MODES, str, str, (list, None), bool
         types, self._quoted, self._trimmed, tail, self._escapes, *rest_of_it = checked(
@@ -474,4 +472,4 @@ class TaggedValue:
         elif scanner is not None:
             self._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
             if not self._scanner.alone:
-                raise ValueError("no scanner of a value")
+                raise ValueError("not a scanner of a value")

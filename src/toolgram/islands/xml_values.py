@@ -1,10 +1,10 @@
-"""Values between tags of XML: what stands in CDATA sections is taken out of them, and entities are decoded.
+"""Values between XML tags: CDATA sections are unwrapped, and entities are decoded.
 
     <param name="q"><![CDATA[a <b> & c]]></param>    <param name="q">a &lt;b&gt; &amp; c</param>
 
-Strategy: the text is decoded here and handed to a tagged value, which reads it as any other.  A section may stand
-anywhere in a value, and there may be several.  Inside one, no marker counts.  An ampersand or a bracket that begins
-nothing known is itself.  What may become a section's marker or an entity waits for its rest.
+Strategy: decode the text here and pass it to a tagged value. A value may have several sections anywhere; no marker
+counts inside one. An ampersand or a bracket that begins nothing known is text. What may become a section's marker or an
+entity waits for its rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOKEN = re.compile("|".join(map(re.escape, _TOKENS))).search
 
 
 class XmlValue(TaggedValue):
-    """One value being read: a tagged value whose text is decoded before it is read."""
+    """A tagged value whose text is decoded before it is read."""
 
     __slots__ = ("_section", "_unclosed", "_undecoded")
 
@@ -36,26 +36,26 @@ class XmlValue(TaggedValue):
 
     @property
     def is_text(self) -> bool:
-        """Everything that comes before the marker is text as it is: never known."""
+        """Return False: text may have to be decoded."""
         return False
 
     @property
     def stops(self) -> str:
-        """In text, the characters that may be more than text; nothing elsewhere."""
+        """The characters that may be more than text, inside text; else ""."""
         return ("]" if self._section else "&<") if super().is_text and not self._undecoded else ""
 
     @property
     def broken(self) -> bool:
-        """What was passed on cannot be continued."""
+        """True if the text that was passed on cannot be continued."""
         return super().broken or self._unclosed
 
     @property
     def in_string(self) -> bool:
-        """The next character is in a section, or in a string of a literal: no marker can be there."""
+        """True if the next character is in a section or in a string of a literal, so no marker can begin there."""
         return self._section or super().in_string
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Read on from `pos`; `out` is the JSON that this makes certain. Returns where it breaks, or the end."""
+        """Read on from `pos`; `out` is the JSON that is now certain. Return where it breaks, or the end."""
         begun = len(self._undecoded)
         text = self._undecoded + text[pos:]
         self._undecoded = ""
@@ -64,7 +64,7 @@ class XmlValue(TaggedValue):
         known, place = len(self.repairs), None
         while at < len(text):
             tokens = (_CLOSING,) if self._section else _TOKENS
-            end, behind, plain = self._next(text, at)
+            end, after, plain = self._next(text, at)
             if end > at:
                 fits = super().read(text[at:end], 0, False)
                 if len(self.repairs) > known and place is None:
@@ -80,26 +80,26 @@ class XmlValue(TaggedValue):
                 super().read(plain, 0, False)
                 if self.out:
                     parts.append(self.out)
-                    mark = behind
+                    mark = after
                 if self.broken:
-                    return self._broke(parts, pos - begun, max(begun, behind - 1), mark, 0)
-            if behind == end:  # all the rest waits
+                    return self._broke(parts, pos - begun, max(begun, after - 1), mark, 0)
+            if after == end:  # all the rest waits
                 self._undecoded = text[end:]
                 break
-            at = behind
+            at = after
         self.out = "".join(parts)
         self.tail = len(text) - mark if parts else 0
         self.back = 0 if place is None else len(text) - place
         return pos + len(text) - begun
 
     def _broke(self, parts: list[str], pos: int, taken: int, mark: int, back: int) -> int:
-        """Where it breaks: after `taken` characters of which `mark` have written."""
+        """Return where it breaks: after `taken` characters, of which `mark` wrote something."""
         self.out, self.back = "".join(parts), back
         self.tail = max(0, taken - mark) if parts else 0
         return pos + taken
 
     def _next(self, text: str, at: int) -> tuple[int, int, str]:
-        """Where the next token begins and ends, and what it stands for; the same place twice for what must wait."""
+        """Return where the next token begins and ends, and its meaning; the same place twice if the rest must wait."""
         if self._section:
             end = text.find(_CLOSING, at)
             if end < 0:
@@ -115,7 +115,7 @@ class XmlValue(TaggedValue):
         return match.start(), match.end(), _ENTITIES.get(match.group(), "")
 
     def finish(self) -> str:
-        """The JSON that the closing marker makes certain."""
+        """Return the JSON that the closing marker makes certain."""
         if self._section:
             self._unclosed = True
             return ""
@@ -131,18 +131,18 @@ class XmlValue(TaggedValue):
 
     @classmethod
     def load(cls, data: Any) -> XmlValue:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         section, undecoded, inside = checked(data, bool, str, list)
         value = cls(None)
         value._set(inside)
         value._section, value._undecoded = section, undecoded
         if len(undecoded) >= len(_OPENING):
-            raise ValueError("nothing waits that long")
+            raise ValueError("undecoded text cannot be so long")
         return value
 
 
 def _waited(text: str, begin: int, at: int, tokens: tuple[str, ...]) -> int:
-    """Up to where the text was taken when the character at `at` was read: a token may have begun there, or before."""
+    """Return how far the text was taken when the character at `at` was read: a token may have begun there or before."""
     for start in range(max(begin, at - max(map(len, tokens)) + 1), at + 1):
         if any(token.startswith(text[start : at + 1]) for token in tokens):
             return start + max(_common(text, start, token) for token in tokens)
@@ -150,5 +150,5 @@ def _waited(text: str, begin: int, at: int, tokens: tuple[str, ...]) -> int:
 
 
 def _common(text: str, start: int, token: str) -> int:
-    """How many characters of a token stand at `start`."""
+    """Return how many characters of a token are at `start`."""
     return next((at for at, one in enumerate(token) if text[start + at : start + at + 1] != one), len(token))

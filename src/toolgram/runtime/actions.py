@@ -19,7 +19,7 @@ from toolgram.spec.data import UNCLOSED
 
 _ID_ACTIONS = frozenset({"call_id", "call_id_part"})
 
-# Arguments: the position, the characters, their value, and whether the output was not cut off as far as is known.
+# Parameters: the position, the characters, their value, and whether the output was not cut off as far as is known.
 Action: TypeAlias = Callable[[Position, str, str, bool], str]
 
 

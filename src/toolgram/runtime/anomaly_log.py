@@ -1,8 +1,8 @@
 """Anomalies with their places, collected from the events of a stream in order.
 
-Strategy: every character belongs to one event, so the place of anything is the length of all sources before it.  Notes
-are buffered among the events; here they are removed from what is emitted and become anomalies.  Anomalies that follow
-from the events themselves (a call that is not complete, text that could not be read) are found at the same time.
+Strategy: every character belongs to one event, so the place of anything is the length of all sources before it. Notes
+are buffered among the events; here they become anomalies and are not emitted. Anomalies that follow from the events
+themselves (an incomplete call, unreadable text) are found at the same time.
 """
 
 from __future__ import annotations
@@ -49,14 +49,11 @@ class AnomalyLog:
         self.offset = 0
 
     def read(self, events: Iterable[BufferedEvent], repeated: Iterable[tuple[int, str]] = ()) -> list[Event]:
-        """Read events in order. Return those to be emitted: all but the notes.
-
-        `repeated` are arguments of calls that end in these events, by index, whose key already appeared in the same
-        call.
-        """
+        """Read events in order, and return all but the notes. `repeated` are keys that appear twice in a call that ends
+        in these events, each with the index of the call."""
         emitted: list[Event] = []
         for event in events:
-            if self._rest_to < 0 and type(event) in _MARKUP:  # nearly all events, with nothing to note
+            if self._rest_to < 0 and type(event) in _MARKUP:  # nearly all events: nothing to note
                 emitted.append(cast("Event", event))
                 self.offset += len(event.source)
                 continue

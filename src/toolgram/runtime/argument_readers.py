@@ -95,8 +95,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read what follows the brace that closes arguments. Text in which a string continues shows that it closed
-    nothing."""
+    """Read what follows the brace that closes arguments. If a string continues there, the brace closed nothing."""
     if text[pos] in (GOES_ON[:1] if isinstance(stream.island, Envelope) else GOES_ON):
         stream.unexpected_input()
     else:
@@ -121,7 +120,7 @@ def end_arguments(stream: Stream) -> None:
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
     """Handle arguments that are not JSON: they are in Python's spelling, can be repaired, or are broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
-    after = end < len(text) and scanner.behind_value and "," not in text[scanner.end : end]
+    after = end < len(text) and scanner.broke_after_value and "," not in text[scanner.end : end]
     outside_string = scanner.was >= START  # inside a string, a quote ends it or belongs to an escape
     if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
         _settle(stream, scanner, floor, text, end)
@@ -131,8 +130,8 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
         return _wait_for_closer(stream, text, scanner.end)
     elif after and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
-        if scanner.behind_value:
-            scanner.resume_behind_value()
+        if scanner.broke_after_value:
+            scanner.resume_after_value()
             stream.reader = "unclosed_arguments"
         else:  # after a comma, for example
             stream.unexpected_input()
@@ -173,8 +172,8 @@ def _closes_call(stream: Stream, text: str, pos: int) -> bool:
 
 
 def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """Look for the closing marker of the call at `pos`, after a value of repaired arguments. Return 1 and choose the
-    reader that closes the arguments if it is there, 0 if it is not, and WAIT if it may have begun."""
+    """Return 1 and choose the reader that closes the arguments, if the call's closing marker is at `pos`, after a value
+    of repaired arguments. Return 0 if it is not there, WAIT if it may have begun."""
     state = stream.state
     if state.match is None or not state.literals:
         return 0
@@ -189,7 +188,7 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
 
 
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
-    """Have the scanner read the repairer's output from here on."""
+    """Let the scanner read the repairer's output from here on."""
     if isinstance(stream.island, Envelope):
         stream.island.inner = stream.reader
     scanner.repair()

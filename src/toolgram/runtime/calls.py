@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from toolgram.tools.parameters import DeclaredParameters, Parameters, Place, Types
     from toolgram.tools.reading import Tools
 
-# Why a value was read past a marker: a marker that opens an argument, or one that closes or opens a call.
+# Why a value was read past a marker: the marker opens an argument, or closes or opens a call.
 READ_ON_IN_CALL, READ_ON = 1, 2
-# The markers seen in a value: one that opens a value was in it; one was noted as part of its text.
+# Markers seen in a value: one that opens a value; one that was reported as part of the text.
 OPENED, TOLD = 1, 2
 NONE: frozenset[str] = frozenset()
 
@@ -61,8 +61,8 @@ class Argument:
         self.key = key
         self.read_on = 0  # the value was read past a marker that may have been meant to close it
         self.seen = 0  # OPENED, TOLD, or both
-        self.depth = 0  # how many opening markers in the value are not closed in it
-        self.again = ""  # the marker after which the value has just begun, and which may be repeated
+        self.depth = 0  # opening markers in the value that are not closed in it
+        self.again = ""  # the marker before the value, which may be repeated
         self.wrapper: list[str] | None = None  # its JSON, if the value may be the object of all arguments
 
 
@@ -118,8 +118,7 @@ class Calls:
         self._events.put(self.name)
 
     def find_declared(self) -> bool:
-        """Return whether the name is that of a declared function, after removing a dot and a number at its end. If
-        nothing is declared, accept any name unchanged."""
+        """Return whether the name is declared, or nothing is. A surplus dot and number at its end are removed."""
         start, declared = cast(ToolCallStart, self.name), self.names
         name = start.name
         stem, _, number = name.rpartition(".")
@@ -132,7 +131,7 @@ class Calls:
 
     def undeclared(self) -> str:
         """Return why a name that `find_declared` rejects begins no call."""
-        return f"`{self.name.name if self.name else ''}` is no declared function"
+        return f"`{self.name.name if self.name else ''}` is not a declared function"
 
     def forget_held(self) -> bool:
         """Discard the candidate call. Return whether it had a name."""
@@ -184,8 +183,7 @@ class Calls:
         self.delta("{", "")
 
     def begin_argument(self, key: str, source: str, wrapped: Set[str]) -> None:
-        """Begin a tagged argument with its whole key. Blanks after the key are not part of it. Under a key in
-        `wrapped`, one object may hold all arguments."""
+        """Begin a tagged argument with its whole key. An object under a key in `wrapped` may hold all arguments."""
         key = key.rstrip()
         self.argument = Argument(key)
         if key in wrapped and self._may_wrap(key):
@@ -241,8 +239,7 @@ class Calls:
         return known and key.rstrip() not in (self.keys or ())
 
     def types(self, told: bool) -> Types:
-        """Return the types that the current argument may have, by its declaration, and by whether its markers state the
-        type (`told`)."""
+        """Return the types of the current argument by its declaration. `told`: its markers state the type."""
         if self.wrapper is not None:
             return frozenset({"object"})
         if not self.tools:
@@ -290,6 +287,5 @@ class Calls:
 
     @property
     def _called(self) -> str | None:
-        """The name of the called function."""
         start = self.start if self.name is None else self.name
         return start.name if start is not None else None

@@ -1,10 +1,9 @@
 """Code in text: whether the text so far has opened an inline code span or a code fence.
 
-Strategy: of the current line it is enough to know whether the number of its backticks is odd, and the length of the
-last run of them.  A line decides at its end: a run of three or more, with no backtick after it, opens a fence, or
-closes the last one if nothing follows it.  A fence with an info string inside another one is nested, as in a README
-that a model shows.  Each character of text is read once, in pieces of any size, and most pieces need no reading: as
-long as the line has no backtick, only a backtick matters.
+Strategy: for the current line, keep the parity of its backticks and the length of their last run. At the end of a line,
+a run of three or more without a backtick after it opens a fence, or closes the last one if nothing follows it. A fence
+with an info string inside another one is nested, as in a README that a model shows. Each character is read once, in
+pieces of any size. As long as the line has no backtick, only a backtick matters, so most pieces need no reading.
 """
 
 from __future__ import annotations
@@ -21,25 +20,22 @@ _pieces = re.compile(r"`+|\n|[^`\n]+").findall
 
 
 class CodeMarks:
-    """The code that text has opened, and the text of a span in which a call was opened.
-
-    `is_blank` is true until the text has a character that is not blank.
-    """
+    """The code that text has opened, and a quote: the text of a span since a call opened in it."""
 
     __slots__ = (
         "_fences", "_info", "_is_odd", "_run", "_span", "_ticks", "is_blank", "length", "quote",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.is_blank = True
+        self.is_blank = True  # the text has only blanks so far
         self.quote = _NONE  # the text after the opening of a call in a span,
         self.length = 0  # and how many characters were read since then
-        self._span = 0  # how many backticks opened the span in which a call was opened; 0 if there is none
-        self._fences: tuple[int, ...] = ()  # how many backticks opened each open fence
-        self._is_odd = False  # whether the number of backticks on the line is odd
-        self._ticks = False  # whether the last character is a backtick
-        self._run = 0  # how many backticks the last run on the line has
-        self._info = False  # whether other characters than blanks follow that run, or are on the line
+        self._span = 0  # number of backticks of the span in which a call was opened; 0 if there is none
+        self._fences: tuple[int, ...] = ()  # number of backticks of each open fence
+        self._is_odd = False  # the line has an odd number of backticks
+        self._ticks = False  # the last character is a backtick
+        self._run = 0  # number of backticks in the last run on the line
+        self._info = False  # other characters than blanks follow that run, or are on the line
 
     def copy(self) -> CodeMarks:
         """Return an independent copy of the marks."""
@@ -53,13 +49,13 @@ class CodeMarks:
         return ["".join(self.quote), *flags, self.length, self._span, self._run, *self._fences]
 
     def load(self, data: Sequence[Any]) -> None:
-        """Load what `dump` returned. Raises ValueError for anything else."""
+        """Load what `dump` returned. Raise ValueError for anything else."""
         quote, flags, counts = data[:1], data[1:5], data[5:]
         whole = 3 <= len(counts) <= MOST_FENCES + 3
         if not whole or not all(type(each) is int and each >= 0 for each in counts):
-            raise ValueError("no marks of code")
+            raise ValueError("not marks of code")
         if not all(type(each) is bool for each in flags) or type(quote[0]) is not str:
-            raise ValueError("no marks of code")
+            raise ValueError("not marks of code")
         self.is_blank, self._is_odd, self._ticks, self._info = flags
         self.length, self._span, self._run, *fences = counts
         self.quote = [*quote] if quote[0] or self.quoted else _NONE
@@ -67,17 +63,17 @@ class CodeMarks:
 
     @property
     def quoted(self) -> bool:
-        """Whether a call was opened in the span. Such a span ends at a backtick or an empty line."""
+        """True if a call was opened in the span. Such a span ends at a backtick or an empty line."""
         return self._span > 0
 
     @property
     def is_live(self) -> bool:
-        """Whether text without a backtick can change anything except `is_blank`."""
+        """True if text without a backtick can change anything except `is_blank`."""
         return self._run > 0 or self.quoted
 
     @property
     def is_opened(self) -> bool:
-        """Whether the last character opens a span."""
+        """True if the last character opens a span."""
         return self._ticks and self._is_odd and self.place == SPAN
 
     @property

@@ -1,10 +1,9 @@
-"""Where a string whose quotes are not escaped ends: at the first quote after which the rest of the call is JSON.
+"""Find the end of a string with unescaped quotes: the first quote after which the rest of the call is JSON.
 
 Strategy: after each quote of the string that a comma or the matching bracket follows, a copy of the scanner reads on,
-exactly, up to the brackets of the call, and the format's own closing marker must follow them; in a format without one,
-a marker of the next call, or the end of the turn or of the output must follow.  What the copy reads is held until it is
-known to fit or not: then the quote ends the string, or is part of it.  A marker ends the search, so no string includes
-the next call.
+exactly, up to the brackets of the call. Then the format's own closing marker must follow; in a format without one, a
+marker of the next call, or the end of the turn or of the output. Until this is decided, the text after the quote is
+held: the quote ends the string, or is part of it. A marker ends the search, so no string includes the next call.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from toolgram.runtime.stream import Stream
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
-# The role of a character in the string: part of it; the quote that ends it; the point where a call is cut off (CUT) or
-# the string has no end (BROKEN). WAIT if this is not certain.
+# The role of a character in the string: part of it; the quote that ends it; the point where the call is cut off (CUT)
+# or where the string has no end (BROKEN). WAIT if undecided.
 PART, ENDS, CUT, BROKEN = range(4)
 _may_end = re.compile(r"""["'][ \t\r\n]*+(?:([,}\]])|\Z)""").match
 _around_closer = re.compile(rf"{BLANKS}(?:```{BLANKS})?").match
@@ -108,10 +107,9 @@ def _in_double_quotes(text: str, pos: int, end: int) -> str:
 
 
 def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
-    """Return whether reading after the quote at `pos` failed after a quote that ends a value. Then there is a second
-    damaged value, or all of it is the first one."""
+    """Return whether the scanner broke after a closing quote: a second value is damaged, or the first one goes on."""
     before = text[: tail.end].rstrip(" \t\r\n")
-    return tail.behind_value and len(before) > pos + 1 and before[-1] == '"'
+    return tail.broke_after_value and len(before) > pos + 1 and before[-1] == '"'
 
 
 def _copy(scanner: JsonScanner) -> JsonScanner:
@@ -135,8 +133,8 @@ def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
 
 
 def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -> int:
-    """Return whether what closes the call is at `at`: the markers that the call still needs, or, if it needs none,
-    anything that may follow a call. If the bracket of a list was read, the finish reason does not matter."""
+    """Return whether the closer of the call is at `at`: a marker that the call still needs, or, if it needs none,
+    anything that may follow a call. After the bracket of a list, the finish reason does not matter."""
     program, owed = stream.program, stream.calls.markers.owed
     at = cast("re.Match[str]", _around_closer(text, at)).end()
     markers: tuple[str, ...] = program.in_no_name
@@ -150,7 +148,7 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
         return ENDS
     short = () if owed else _short_openers(stream)
     begun = next((opener for opener in short if text.startswith(opener, at)), None)
-    if begun is not None:  # code may also contain this: the name of the next call must follow
+    if begun is not None:  # code may contain this: a name must follow
         name = _name_of_call(text, at + len(begun))
         return PART if name is None else ENDS if name.lastindex else WAIT
     rest = text[at:]
@@ -158,15 +156,15 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
 
 
 def _short_openers(stream: Stream) -> tuple[str, ...]:
-    """Return what may come after the call and is too short for a marker."""
+    """Return the literals after the call that are too short to be certain markers."""
     move = stream.state.row.get("object_end")
     literals = move.dest.literals if move is not None else ()
     return tuple(literal for literal in literals if len(literal) < SURE_MARKER and literal != FENCE)
 
 
 def _first_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, bool]:
-    """Return where the first marker begins, or its incomplete beginning at the end of the text, and whether it is
-    whole. Return the end of the text if there is none."""
+    """Return where the first marker, or its beginning at the end, begins, and whether it is whole. Without one, return
+    the end of the text."""
     markers = stream.program.in_no_name
     found = _search(markers)(text, pos) if markers else None
     while found is not None and found.lastindex and not stream.is_token(found.group(), text, found.start()):

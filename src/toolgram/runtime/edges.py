@@ -1,7 +1,7 @@
 """The edges of an output: the prompt before it, which may contain its beginning, and its end.
 
-Strategy: the prompt is read by the same readers as the output, and afterwards no event accounts for its characters.  At
-the end of the output, what is held is decided, and what is open is closed.
+Strategy: the readers read the prompt as well, and then its sources are removed. At the end of the output, held text is
+decided, and what is open is closed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from toolgram.spec.data import END, TEXT, UNCLOSED
 
 
 def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
-    """Read what the prompt has already written. Return the events of a call that it has begun: they are emitted first,
-    with an empty source."""
+    """Read the prompt. Return the events of a call that it has begun, with an empty source; they are emitted first."""
     calls, initial = stream.calls, stream.program.initial
     events: list[BufferedEvent] = []
     out, stream.events.out = stream.events.out, events

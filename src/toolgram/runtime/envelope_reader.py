@@ -1,7 +1,7 @@
 """Reader of the JSON around a call: its tokens become ijson's events, which are the machine's triggers.
 
-Input that cannot be the next token of a call is rejected at its first character: a key that is not the beginning of a
-known one, or a value of a kind that no transition takes.
+Input that cannot belong to a call is rejected at once: a key at the first character that no known key has there, a
+value of a kind that no transition takes at its first character.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _EXPECTED = {
 }
 _QUOTES = "\"'"
 _COMMENTS = ("//", "/*")
-_QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # where a string may begin in an envelope
+_QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # a string may begin here in an envelope
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _object_goes_on = re.compile(rf"{BLANKS}(?:\}}|,{BLANKS}\")").match
 _object_may_go_on = re.compile(rf"{BLANKS}(?:,{BLANKS})?\Z").match
-_MEMBER_WHY = "a member where the next call should stand: its object is closed"
+_MEMBER_WHY = "a member in place of the next call: the object is already closed"
 _KINDS = {
     '"': "string",
     "{": "start_map",
@@ -102,8 +102,7 @@ def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int
 
 
 def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
-    """Read between two tokens if the next character needs special handling. Return the position after it, or WAIT; None
-    if a token is read as usual."""
+    """Handle special cases between two tokens. Return the position after them, or WAIT; None if there are none."""
     scanner, after = envelope.scanner, None
     if text[pos] == "'" and scanner.state in _QUOTED and may_transcode(stream, envelope, "'"):
         transcode(stream, envelope, scanner.state, text[pos])
@@ -120,8 +119,7 @@ def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final
 
 
 def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> int | None:
-    """Read between the calls of a list: a comma is missing, a bracket closes nothing, or no call follows. Return the
-    position after it, or None."""
+    """Repair a missing comma or a surplus bracket between calls; fail at a member. Return the position or None."""
     scanner, character = envelope.scanner, text[pos]
     if scanner.state == AFTER_ITEM and character == "{":
         if not envelope.pushed(","):
@@ -139,7 +137,7 @@ def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> in
 
 
 def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
-    """Repair JSON between two tokens. Return the position after it, or WAIT; None if a token is read as usual."""
+    """Repair JSON between two tokens. Return the position after it, or WAIT; None if nothing needs repair."""
     scanner, character = envelope.scanner, text[pos]
     if character == "]" and scanner.state == AFTER_MEMBER and "unclosed" in stream.state.row:
         after = _read_surplus_bracket(stream, envelope, text, pos, final)
@@ -198,8 +196,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
 
 
 def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int:
-    """Drop a bracket after a member that closes no list, if the object continues after it. Return the position after
-    the bracket, or WAIT; `pos` if there is none."""
+    """Drop a surplus bracket after a member, if the object goes on. Return the position, or WAIT; `pos` without one."""
     if not final and _object_may_go_on(text, pos + 1):
         return stream.wait(text[pos:])
     if _object_goes_on(text, pos + 1) is None:
@@ -248,8 +245,7 @@ def _takes(stream: Stream, envelope: Envelope, kind: str) -> bool:
 
 
 def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
-    """Return whether the value that has begun is dropped with its member, and drop it. It is if any other member is
-    also allowed here."""
+    """Drop the value that has begun with its member, if any member is allowed here. Return whether it was dropped."""
     if "map_key" not in stream.state.row or not envelope.parents or envelope.scanner.in_key:
         return False
     stream.events.note("unusual_form", envelope.path.rpartition(".")[2])
@@ -261,8 +257,8 @@ def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
 def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tuple[int, bool]:
     """Return how far the next piece of a string may go, and whether it fits so far.
 
-    A key, or a string whose values are known, is read no further than the first character that no known one has there.
-    An escape is read character by character, so that it is rejected only when it is whole, however the text is cut.
+    A key or a string with known values is read up to the first character that none of them has there. An escape is read
+    character by character, so that it is rejected only when it is whole, however the text is cut.
     """
     scanner, end = envelope.scanner, len(text)
     inside = scanner.in_string
@@ -286,8 +282,7 @@ def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tupl
 
 
 def _prescribed_strings(stream: Stream, envelope: Envelope) -> tuple[str, frozenset[str]] | None:
-    """Return the prefix of the string that is read or begins, and the texts allowed so far; None if any string is
-    allowed."""
+    """Return the prefix of the string and its allowed beginnings; None if any string is allowed."""
     scanner, state = envelope.scanner, stream.state
     inside = scanner.in_string
     if scanner.in_key if inside else scanner.state in (FIRST_KEY, KEY):
@@ -390,7 +385,6 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
 
 
 def _closing_trigger(stream: Stream, envelope: Envelope, piece: str) -> str:
-    """Return the trigger of a closing bracket."""
     if piece == "}":
         outermost = envelope.member and len(envelope.parents) == 1
         return f"end_map {envelope.member}.item" if outermost else f"end_map {stream.same(envelope.parents[-1])}"
@@ -461,7 +455,7 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-    if not known:  # nothing shows whether it was meant as one of the arguments
+    if not known:  # nothing shows whether it was meant as an argument
         stream.events.drop(before, SYNTAX)
         stream.events.note("unusual_form", key)
         stream.fire(trigger, text)
@@ -480,7 +474,7 @@ def _take_scalar(stream: Stream, envelope: Envelope) -> None:
 
 
 def _decoded(token: str) -> str:
-    """Decode an unfinished JSON string, without an escape at its end that is not whole yet."""
+    """Decode an unfinished JSON string, except an unfinished escape at its end."""
     if "\\" not in token:
         return token[1:]
     match = cast("re.Match[str]", _WHOLE_ESCAPES(token))

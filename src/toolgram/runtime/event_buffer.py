@@ -1,8 +1,8 @@
 """Events before they are emitted: the whitespace next to markers, and held regions.
 
-Two things are decided late.  A *blank run* is dropped next to a marker or a call and kept inside text, so it waits for
-what follows it.  A *held region* is a call that is not certain yet: its events wait, and are either committed in order
-or released as the text they were made from.  All other events are emitted at once.
+Two things are decided late. A *blank run* is dropped next to a marker or a call and kept inside text, so it waits for
+what follows. A *held region* is a call that is not certain yet: its events are either committed in order, or released
+as the text they were made from. All other events are emitted at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MARKER = "marker"
 SYNTAX = "syntax"
 UNCLOSED_ENVELOPE = "unclosed_envelope"
 CONTENT, REASONING = 1, 2
-# The place of the next text: inside a segment, at the beginning of one, or after a marker or a call (blanks dropped).
+# The place of the next text: inside a segment, at its beginning, or after a marker or a call (blanks dropped).
 INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _BETWEEN_CALLS = "[({`,; \t\r\n"
@@ -42,13 +42,12 @@ _NOWHERE: list[BufferedEvent] = []  # until the first delta sets its own list
 
 
 class HeldRegion:
-    """The events of a call that is not certain yet, and where to return to if it is not a call.
+    """The events of a call that is not certain yet, and where to return if it is not a call.
 
-    `origin` is the state in which the region began, `outer` the error recovery that it interrupts, if it began in one.
-    `call` is the index of a call that is unclosed if the region becomes certain, and still open if it does not.
-    `announced` is true if a marker shows that a call begins; without one the region may be prose.
-
-    Adjacent arguments become one event, and so do adjacent separators: a held character costs no more than its text.
+    `origin` is the state before the region, `outer` the error recovery that it interrupts. `call` is the index of a
+    call that is unclosed if the region becomes certain, and still open if it does not. `announced`: a marker shows that
+    a call begins; else the region may be prose. Adjacent arguments become one event, and so do adjacent separators: a
+    held character costs no more than its text.
     """
 
     __slots__ = ("_events", "_payload", "_source", "announced", "call", "origin", "outer")
@@ -59,7 +58,7 @@ class HeldRegion:
         self.announced = announced
         self.call: int | None = None
         self._events: list[BufferedEvent] = []
-        self._payload: list[str] = []  # what is still to be added to the payload of the last event,
+        self._payload: list[str] = []  # still to be added to the payload of the last event,
         self._source: list[str] = []  # and to its source
 
     def put(self, event: BufferedEvent) -> None:
@@ -87,7 +86,7 @@ class HeldRegion:
 
     @property
     def marked(self) -> bool:
-        """Whether a complete marker is part of the region."""
+        """True if a complete marker is part of the region."""
         return any(isinstance(event, Dropped) and event.why == MARKER for event in self._events)
 
     @property
@@ -121,7 +120,7 @@ class EventBuffer:
         self.place = SEGMENT  # the place of the next text
         self._sent = 0  # `has` in its lowest two bits, and `gap` above them
         self.lead = ""  # blanks that are dropped if the text of the turn begins with them
-        # The triggers of the closers since the last call, if only closers and blanks have followed a complete call;
+        # The triggers of the closers since the last call, if it is complete and only closers and blanks have followed;
         # else None.
         self.after_call: frozenset[str] | None = None
         self.mention = Mention()
@@ -157,8 +156,7 @@ class EventBuffer:
         add_piece(self.blanks, text)
 
     def enter(self, meaning: str, begins: bool) -> None:
-        """Enter text of this meaning, of a message that `begins` or not. Code that was open in text of another meaning,
-        or in another message, has ended."""
+        """Enter text of this meaning. Code ends if the meaning changes or another message `begins`."""
         if self.mention.withheld is not None and self.mention.withheld.is_header and not self.mention.withheld.has_call:
             self.send_withheld()
         if meaning != self.mention.meaning or begins:
@@ -174,10 +172,8 @@ class EventBuffer:
 
     def say(self, meaning: str, text: str, why: str = "") -> None:
         """Emit text that means content, reasoning or malformed. Trailing blanks wait; leading ones are dropped after
-        markup.
-
-        Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the call.
-        """
+        markup. Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the
+        call."""
         withheld = self.mention.withheld
         if withheld is not None and withheld.is_fence and not withheld.has_call:
             self.send_withheld()
@@ -235,8 +231,8 @@ class EventBuffer:
         return text
 
     def remember(self, text: str, why: str = "") -> bool:
-        """Keep the tail of emitted text, or, with a reason, of text that is not a call, while it may end in opening
-        brackets or a fence. Return whether that tail, or a marker before it, affects what follows."""
+        """Keep the tail of emitted text while it may end in opening brackets or a fence; with a reason, the text is not
+        a call. Return whether the tail, or a marker before it, affects what follows."""
         tail = (self.mention.tail + text)[-MOST_TAIL:]
         self.mention.tail = tail if may_open(tail) else ""
         self.mention.spelled = self.mention.spelled and (why != "" or not text.strip(_BETWEEN_CALLS))
@@ -268,8 +264,7 @@ class EventBuffer:
         self.note(kind, text, -len(text))
 
     def note(self, kind: str, text: str, ahead: int = 0) -> None:
-        """Note an anomaly of this kind (see `anomalies.KINDS`) at this place, or `ahead` characters after it. In a held
-        region, the note is held as well."""
+        """Note an anomaly of this kind at this place, or `ahead` characters after it, also in a held region."""
         note = Note(kind, text, ahead=ahead)
         if self.held is not None:
             self.held.put(note)
@@ -306,7 +301,7 @@ class EventBuffer:
             self.out.append(
                 Note("opens", "" if held.origin.is_text or held.origin.meaning == "malformed" else "inside")
             )
-            # what a prefix has written has no source; it is kept for the record, and is not emitted
+            # what a prefix has written has no source, and is not emitted
             self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
 
     def drop_held(self) -> None:
@@ -326,7 +321,7 @@ class EventBuffer:
         return "".join(event.source for event in held.events), held.marked
 
     def keep_blanks(self, meaning: str, why: str = "") -> None:
-        """Emit the open blank run as part of the text before it, if there is any: no marker can follow it."""
+        """Emit the open blank run as part of the text before it, if any: no marker can follow it."""
         channel = REASONING if meaning == "reasoning" else CONTENT
         if not self.blanks or self.place == AFTER_MARKUP or not self.has & channel:
             return
@@ -337,11 +332,8 @@ class EventBuffer:
             self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
 
     def end_text(self, meaning: str, turn_end: str) -> None:
-        """End the output's text: blanks that follow text and are not next to a marker belong to it.
-
-        `turn_end` are the blanks that the format has before the token that ends the turn, in case the server removed
-        that token.
-        """
+        """End the output's text, which includes blanks after it that are not next to a marker. `turn_end` are the
+        format's blanks before the token that ends the turn, which the server may have removed."""
         blanks = "".join(self.blanks)
         if "\n" in turn_end and blanks.endswith(turn_end.replace("\n", "\r\n")):
             turn_end = turn_end.replace("\n", "\r\n")

@@ -1,4 +1,4 @@
-"""What could have followed at the place of a rejection: from the state, or more precisely from the open island."""
+"""What could have followed at the place of a rejection, by the state or the open island."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from toolgram.program.state import StateProgram
 
 
 def expected(state: StateProgram, reader: str, island: Island | None, object_is_held: bool) -> str:
-    """Return what could have followed. Only a trace needs it, before anything is released. `object_is_held`: a bracket
-    may be text."""
+    """Return what could have followed, for a trace. `object_is_held`: an open bracket may still be text."""
     envelope = island if isinstance(island, Envelope) else None
     if object_is_held:
         return _expected_behind_bracket(reader, envelope)

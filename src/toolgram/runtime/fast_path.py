@@ -1,13 +1,13 @@
 """The fast path of a delta: inside text or arguments, one event without the readers.
 
-Strategy: nearly every delta lies wholly inside text or inside arguments.  A *run* is text of any kind: one search finds
-whether the delta stays inside it, and one event is made of it.  Content, reasoning and text values of tagged arguments
-differ in the search and in the event.  JSON arguments are the other path: the scanner finds whether the delta stays
-inside them. Python arguments use the same path with a scanner that writes JSON.  Either path costs two to three times
-as much as the event alone.
+Strategy: nearly every delta is wholly inside text or inside arguments. In a *run*, text of any kind, one search decides
+whether the delta stays inside, and one event is made of it; content, reasoning and text values of tagged arguments
+differ in the search and in the event. In JSON arguments, the scanner decides whether the delta stays inside; Python
+arguments use the same path with a scanner that writes JSON. Either path costs two to three times as much as the event
+alone.
 
-A path takes over what the stream holds back (`rest`, `held`), and gives it back when the readers have to read: if the
-text may leave the run, or it is not certain that it does not.
+A path takes over what the stream holds back (`rest`, `held`). It gives it back when the readers have to read on,
+because the text leaves the run, or may leave it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ _TRIMMED = " \t\r\n"  # blanks that are not part of a trimmed value
 
 
 class Run:
-    """Text up to a symbol. `blanks` are the characters that wait at its end for what follows: None for all, "" for
-    none."""
+    """Text up to a symbol. `blanks` are the characters that wait at its end: None for all blanks, "" for none."""
 
     __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_marks", "_say", "_start", "_stream", "_tailed",
                  "held", "rest", "taken")  # fmt: skip
@@ -60,16 +59,16 @@ class Run:
         self._blanks = blanks
         self._event: type[Content] | type[Reasoning] = stream.state.event
         self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
-        self._marks = stream.events.mention.marks if self._index is None else None  # of the code that is open in text
-        self._tailed = stream.events.remember("")  # whether the end of the text affects what follows
+        self._marks = stream.events.mention.marks if self._index is None else None  # the code that is open in text
+        self._tailed = stream.events.remember("")  # the end of the text affects what follows
         self._say: Callable[[str], None]  # keeps the text for the message
         if self._index is None:
             self._say = (builder.content if self._event is Content else builder.reasoning).append
         else:
             self._say = builder.inside_string
-        self.rest, stream.buffer = stream.buffer, ""  # what may become a symbol
+        self.rest, stream.buffer = stream.buffer, ""  # may become a symbol
         self.held = ""  # blanks at the end of the text
-        self.taken = 0  # how many characters the events account for
+        self.taken = 0  # number of characters that the events account for
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the events of a delta, or None if the readers have to read it."""
@@ -106,8 +105,7 @@ class Run:
         return [ToolCallDelta(index, out, body)]
 
     def _cut(self, delta: str) -> str | None:
-        """Return the text up to what may become a symbol, which is kept. Return "" if that is all of it, and None if
-        the readers have to read it."""
+        """Return the text up to a possible symbol, which is kept; None if the readers have to read it."""
         text = self.rest + delta
         match = cast("re.Match[str]", self._find(text))
         group = match.lastindex or 0
@@ -137,8 +135,8 @@ class Arguments:
         self._stream, self._builder, self._index = stream, builder, index
         self._say = builder.fragments.append  # keeps the arguments for the message
         self._stopped: str | None = None  # a text inside which the scanner has stopped
-        self.rest, stream.buffer = stream.buffer, ""  # what is not decided yet
-        self.taken = 0  # how many characters the events account for
+        self.rest, stream.buffer = stream.buffer, ""  # undecided text
+        self.taken = 0  # number of characters that the events account for
 
     def _passed_on(self, out: str, source: str) -> list[Event]:
         """Return the event of arguments that are certain, given as JSON and as they were written."""
@@ -248,7 +246,6 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 
 
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
-    """Return the path of content or reasoning that has begun."""
     blanks = stream.events.blanks
     if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted:
         return None

@@ -1,4 +1,4 @@
-"""Text after arguments that shows that they have not ended where they seemed to."""
+"""Text after arguments that shows that they have not ended."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import cast
 GOES_ON = ("\\", '"', "'")  # no text begins with these directly after arguments; in an envelope a key may follow
 _blanks = re.compile(r"[ \t\r\n\f]*+").match
 _blanks_of_line = re.compile(r"[ \t\f]*+").match
-# An operator, a character that makes the call an operand, or a quote, which shows that an earlier string has ended
-# elsewhere.
+# An operator, a character that makes the call an operand, or a quote, so that an earlier string ended elsewhere.
 expression_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|or|in|is|not|for)\b""").match
 expression_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 

@@ -1,9 +1,8 @@
 """Calls after the end of their list: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
 
-Nothing shows that such an object is a call and not an example of one, so it is not read as a call.  But the model has
-closed the list too early, or too often, and that is reported: the object, with a comma before it, is malformed text. A
-second closer after it is a surplus closer, as after any call.  In a format whose calls are Python, `f(a=1)` is treated
-the same way.
+Nothing shows whether such an object is a call or an example, so it is not read as a call. But the model closed the list
+too early, or too often, and that is reported: the object, with a comma before it, is malformed text. A second closer
+after it is a surplus closer, as after any call. If calls are Python, `f(a=1)` is treated the same way.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ def _patterns(program: Program) -> _Patterns | None:
 
 
 def read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Read a late call at `begin`, after a call and blanks from `pos` on. Return the position after its bracket, or
-    WAIT; None if there is no such call."""
+    """Read a late call at `begin`, after blanks from `pos` on. Return the position after its bracket, WAIT, or None."""
     state, patterns = stream.state, _patterns(stream.program)
     if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:
         return None

@@ -1,16 +1,16 @@
 """Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
 
-A call that opens in an inline code span is text, and so is the rest of the span.  A closing marker, or the header of a
+A call that opens in an inline code span is text, and so is the rest of the span. A closing marker, or the header of a
 message, is text only if the span begins with it: a forgotten backtick must not merge one message into another.
 
-A call in an open fence or thought counts if nothing but blanks, closing markers and other calls follows it, up to the
-end of the turn.  Until that is known its events are withheld.  If anything else follows, or the call fails, the events
-are given up and its text is read once more, from the position that the stream had before, with the markers that open a
-call as text.  No text is read more than twice, since events that were withheld together are decided together.  A call
-with which a thought begins is not a mention: the model has not thought, and calls.  In a message to the user, a call
-counts if it is all of the message, and everything up to the end of the message is withheld in the same way.  What
-follows a token that ends the turn is withheld as well: the token is the end if nothing follows, or if a message of
-another role follows.
+A call in an open fence or thought counts if only blanks, closing markers and other calls follow it, up to the end of
+the turn. Until that is known its events are withheld. If anything else follows, or the call fails, the events are
+discarded and the text is read once more, from the earlier position of the stream, with the markers that open a call as
+text. No text is read more than twice, since events that were withheld together are decided together.
+
+A call at the beginning of a thought is not a mention: the model calls instead of thinking. In a message to the user, a
+call counts if it is all of the message, and everything up to the end of the message is withheld in the same way. So is
+the text after a token that ends the turn: the token is the end if nothing follows, or a message of another role.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Return whether what opens at `begin`, after `text`, may be only a mention of a call. A prompt mentions
-    nothing."""
+    """Return whether what opens at `begin`, after `text`, may be only a mention of a call. Prompts have no mentions."""
     events, marks = stream.events, stream.events.mention.marks
     if events.mention.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
@@ -40,8 +39,7 @@ def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> boo
 
 
 def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Return whether what opens at `begin` in `text` is only mentioned. If that depends on what follows, withhold the
-    events."""
+    """Return whether what opens at `begin` is only mentioned; withhold the events if later text decides."""
     events = stream.events
     if ends_message(stream, symbol):
         _end_message(stream, cast(Withheld, events.mention.withheld))
@@ -80,8 +78,7 @@ def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
-    """Return whether a symbol is part of what is withheld, and does not decide about it. After the end of the turn, a
-    header begins the next message."""
+    """Return whether a symbol is withheld and decides nothing. After the end of the turn, a header begins a message."""
     withheld = cast(Withheld, stream.events.mention.withheld)
     if withheld.token and symbol.opens != HEADER:
         raise NotACall
@@ -91,7 +88,7 @@ def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
 
 
 def ends_message(stream: Stream, symbol: Symbol) -> bool:
-    """Return whether a symbol ends a message to the user in which a call is withheld, and not only the call."""
+    """Return whether a symbol ends a message to the user with a withheld call, and not only the call."""
     withheld = stream.events.mention.withheld
     if withheld is None or not withheld.in_message or symbol.opens == CALL:
         return False
@@ -130,7 +127,7 @@ def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Return whether a token that ends the turn is text. It is the end if its id shows that, if nothing follows it, or
+    """Return whether a token that ends the turn is text. It is the end if its id is certain, if nothing follows it, or
     if a message of another role follows."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
@@ -148,8 +145,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
 
 
 def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
-    """Read on after the end of the turn. Return the position after what was read, or WAIT; None if the state has to
-    read on."""
+    """Read on after the end of the turn. Return the position or WAIT; None if the state has to read on."""
     begin, roles = end_of_blanks(text, pos), stream.program.other_roles
     rest = text[begin : begin + max(map(len, roles), default=0)]
     if begin == len(text):
@@ -202,7 +198,7 @@ def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
 
 
 def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
-    """Return to the position before what is withheld. Return the text to read from there, and the position in it."""
+    """Return to the position before the withheld events. Return the text to read from there, and the position in it."""
     events, withheld = stream.events, stream.events.mention.withheld
     assert withheld is not None
     held = events.held.events if events.held is not None else []

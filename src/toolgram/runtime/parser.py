@@ -75,10 +75,8 @@ class Parser:
         self._builder = builder
 
     def take_anomalies(self) -> list[Anomaly]:
-        """Return the anomalies since the last call of this method, in order. The message has them as well.
-
-        Without a message, only the last 256 anomalies that were not taken are kept.
-        """
+        """Return the anomalies since the last call of this method, in order. The message has them as well. Without a
+        message, only the last 256 anomalies that were not taken are kept."""
         return self._log.take() if self._log is not None else []
 
     def feed(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None = None) -> list[Event]:
@@ -122,7 +120,7 @@ class Parser:
         return text
 
     def _feed(self, delta: str) -> list[Event]:
-        """Have the readers read a delta, and choose the path that the next one may take."""
+        """Let the readers read a delta, and choose the path that the next one may take."""
         stream = self._stream
         if stream.closing is not None:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
@@ -135,8 +133,7 @@ class Parser:
         return events
 
     def _leave_path(self, delta: str) -> tuple[str, int]:
-        """Return the text for the readers, with what was held back before `delta`, and the position at which they
-        begin."""
+        """Return the text for the readers, with what was held back before `delta`, and the position to begin at."""
         path, stream = self._path, self._stream
         if path is not None:
             self._path = None
@@ -169,10 +166,8 @@ class Parser:
         return self._log
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """Return the events that the end of the output makes certain.
-
-        `finish_reason` is the server's ("stop", "length", "tool_calls", ...). A second close returns no events.
-        """
+        """Return the events that the end of the output makes certain. `finish_reason` is the server's ("stop",
+        "length", "tool_calls", ...). A second close returns no events."""
         stream = self._stream
         if stream.closing is not None:
             return []
@@ -188,19 +183,16 @@ class Parser:
     def events(
         self, source: Iterable[str | bytes] | AsyncIterable[str | bytes], finish_reason: str | None = None
     ) -> Events:
-        """Return the events of a whole output, whose deltas come from `source`: iterate them with `for` or `async for`.
+        """Return the events of a whole output, whose deltas come from `source`, for `for` or `async for`.
 
-        Deltas are str, or bytes of UTF-8 cut anywhere; invalid bytes become replacement characters. At the end of
-        `source` the parser is closed with `finish_reason`, or else with the attribute of that name that `source` then
-        has.
+        Deltas are str, or bytes of UTF-8 cut anywhere; invalid bytes become replacement characters. At the end the
+        parser is closed with `finish_reason`, or else with `source.finish_reason`, if `source` has that attribute then.
         """
         return Events(self, source, finish_reason)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the stream as JSON-able data, as small as what is held back. `Format.restore` continues from it.
-
-        The message so far, `tools`, `call_ids` and `special_tokens` are not part of it.
-        """
+        """Return the stream as JSON-able data, as small as what is held back; `Format.restore` continues from it. It
+        has neither the message so far nor `tools`, `call_ids` and `special_tokens`."""
         from toolgram.runtime.snapshots import dump_stream
 
         stream = self._stream
@@ -232,8 +224,8 @@ class Parser:
             read(self._stream, withheld, 0, False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickle: a pickled parser continues exactly, including its message. `trace` is left out; `call_ids`
-        must be picklable."""
+        """Support pickle: a copy continues exactly, with its message. `trace` is left out; `call_ids` must be
+        picklable."""
         stream = self._stream
         calls = stream.calls
         return _resumed, (
@@ -262,7 +254,7 @@ def _resumed(
     log: AnomalyLog | None,
     ids: Sequence[str],
 ) -> Parser:
-    """Return a parser that was pickled. Calls that are withheld are read again, and keep their `ids`."""
+    """Return a pickled parser. Withheld calls are read again, and keep their `ids`."""
     parser = Parser(program, tools, "", lambda: "kept")
     stream = parser._stream
     stream.ids = None if by_id is None else EmittedIds(by_id)
@@ -284,7 +276,7 @@ def _withheld_starts(stream: Stream) -> list[ToolCallStart]:
 
 
 def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
-    """Return the pieces of a delta. Raises TypeError for anything that is not a piece."""
+    """Return the pieces of a delta. Raise TypeError for anything else."""
     for piece in pieces:
         if type(piece) is not tuple or len(piece) != 2 or not isinstance(piece[0], str):
             raise TypeError("a piece of a delta is a tuple of text and token id, `(text, id)`")
@@ -292,7 +284,7 @@ def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
 
 
 def _text_of(delta: object) -> str:
-    """Return a delta as str; None is empty. Raises TypeError for anything else."""
+    """Return a delta as str; None is empty. Raise TypeError for anything else."""
     if isinstance(delta, str):
         return delta if type(delta) is str else str(delta)
     if delta is None:

@@ -16,15 +16,14 @@ from toolgram.runtime.source import Source
 from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.tools.reading import Tools
 
-# What is known from the prompt: only the format's own prompt has opened the thought, and no marker has closed it; or
-# the prompt was given, and opened no thought.
+# What the prompt shows: only the format's own prompt opened the thought, and no marker has closed it (ASSUMED); or the
+# given prompt opened no thought (THOUGHTLESS).
 ASSUMED, THOUGHTLESS = "assumed", "thoughtless"
 WAIT = -1  # returned by a reader that has put the rest of the text into the buffer
 
 
 class RejectedValue(NamedTuple):
-    """A rejected value in held text, whose rest is text as well: what that text means, and why the value is not a
-    call."""
+    """A rejected value in held text, whose rest is text as well: the meaning of that text, and why there is no call."""
 
     meaning: str
     why: str
@@ -61,17 +60,17 @@ class Position:
 
     @property
     def ended(self) -> bool:
-        """Whether the output was not cut off: it continues, or the server reports that the model ended it."""
+        """True if the output was not cut off: it continues, or the server reports that the model ended it."""
         return self.closing is None or self.closing in ("stop", "tool_calls")
 
     @property
     def in_call(self) -> bool:
-        """Whether a call is open, or may have begun."""
+        """True if a call is open, or may have begun."""
         return self.calls.index is not None or self.events.held is not None
 
     @property
     def has_announced_name(self) -> bool:
-        """Whether a call that is not certain has its name, and a marker announced it. A short marker, which also
+        """True if a call that is not certain has its name, and a marker announced it. A short marker, which also
         appears in prose and code, announces only the name of a declared function."""
         name, held = self.calls.name, self.events.held
         if name is None or held is None:
@@ -112,18 +111,18 @@ class Position:
 
     @property
     def may_repair(self) -> bool:
-        """Whether JSON that begins here may be repaired: not by a strict parser, and not if it may be prose."""
+        """True if JSON that begins here may be repaired: not by a strict parser, and not if it may be prose."""
         return not self.program.strict and not self.state.bare
 
     @property
     def may_repair_object(self) -> bool:
-        """Whether arguments that begin here may be repaired: in prose, only those of a declared function."""
+        """True if arguments that begin here may be repaired: in prose, only those of a declared function."""
         name = self.calls.name
         return self.may_repair or (not self.program.strict and name is not None and name.name in self.calls.names)
 
     @property
     def may_repair_call(self) -> bool:
-        """Whether a call whose name has come may be repaired: in prose, only that of a declared function."""
+        """True if a call whose name has come may be repaired: in prose, only that of a declared function."""
         if self.may_repair:
             return True
         name, region = self.calls.name, self.events.held
@@ -133,7 +132,7 @@ class Position:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a marker, and not only a fence, has announced the call that is read."""
+        """True if a marker, and not only a fence, has announced the call that is read."""
         region = self.events.held
         if not self.state.bare or region is None or not region.origin.is_text:
             return True
@@ -143,8 +142,6 @@ class Position:
     def same(self, path: str) -> str:
         """Return the path under which the machine knows a JSON path."""
         return self.program.same_path.get(path, path)
-
-    # --- special tokens by id -------------------------------------------------------------------------------------
 
     def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
         """Return whether the symbol found in `text` counts. Blanks, brackets or a name may be around its marker."""

@@ -1,9 +1,9 @@
 """Readers of Python keyword arguments, which are transcoded to JSON while they arrive.
 
-Strategy: the island reads.  This module handles what needs a look ahead.  The closing bracket of a call ends it only if
-no expression continues after it (`f(a=1) + f(a=2)`), so the end is emitted when the next character is known.  A marker
-that closes calls also closes what is open in the arguments after a whole value; and it ends a damaged string, if the
-rest can be read from some place in it.
+Strategy: the island reads; this module handles what needs a look ahead. The closing bracket of a call ends it only if
+no expression continues after it (`f(a=1) + f(a=2)`), so the end is emitted when the next character is known. A marker
+that closes calls also closes what is open in the arguments after a whole value. It ends a damaged string if the rest
+can be read from some place in it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
-    """Emit what the scanner has read from `pos` to `end` as a fragment, and see whether the arguments have ended."""
+    """Emit what the scanner has read from `pos` to `end`, and end the arguments if they are closed."""
     source = stream.source
     source.hold_converted(python.out, text, pos, python.mark, end)
     if source.object_is_held and python.started:
@@ -69,9 +69,6 @@ def _wait(stream: Stream, python: PythonScanner, text: str, pos: int, final: boo
             return took_python(stream, python, text, pos, end, final)
     stream.source.hold(text, pos, len(text))
     return len(text)
-
-
-# --- the end of a call ------------------------------------------------------------------------------------------------
 
 
 def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:
@@ -121,9 +118,6 @@ def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
         return 0
     marker = stream.stands_at(stream.markers_in_values(), text, at, final)
     return WAIT if marker == WAIT else 1 - marker
-
-
-# --- markers ----------------------------------------------------------------------------------------------------------
 
 
 def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:

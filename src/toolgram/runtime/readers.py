@@ -41,7 +41,7 @@ READERS: dict[str, Reader] = {
 
 
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
-    """Have the readers read the text from `pos` on, up to its end or to a part that has to wait for more."""
+    """Let the readers read the text from `pos` on, up to its end or to a part that has to wait for more."""
     while 0 <= pos < len(text):
         withheld = stream.events.mention.withheld
         try:
@@ -58,10 +58,7 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
     """Read on while a call is withheld, up to the marker that closes the thought around it: a call that is still open
-    there is part of the thought.
-
-    Return the text that is left, and the position in it.
-    """
+    there is part of the thought. Return the text that is left, and the position in it."""
     if withheld.token and not stream.in_call:
         after = read_after_turn(stream, withheld, text, pos, final)
         return text, READERS[stream.reader](stream, text, pos, final) if after is None else after
@@ -82,7 +79,7 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
         raise NotACall(at=withheld.length + closer[0] - withheld.begin)
     withheld.keep(part, len(stream.buffer))
     if len(stream.buffer) == len(part) - begin:
-        withheld.closers = ()  # all of it waits for what follows, so both have to be read together
+        withheld.closers = ()  # all of it waits, so it and the closer have to be read together
     rest, stream.buffer = stream.buffer + text[len(part) :], ""
     mention = stream.events.mention
     if mention.quoted_to > 0:  # a position in the text

@@ -22,7 +22,7 @@ WHY = "the rest of a call that could not be read"
 
 
 def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read malformed text, in which no call is recognized."""
+    """Read malformed text, which contains no calls."""
     recovery = cast(ErrorRecovery, stream.island)
     end = _read(stream, recovery, text, pos, final, "malformed", WHY)
     if recovery.reason == OVER:
@@ -91,8 +91,7 @@ def _wait(stream: Stream, text: str, end: int) -> int:
 
 
 def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
-    """Resume after a broken value that has ended. In a list of calls, the next one may follow; outside a list, no
-    closing bracket is missing."""
+    """Resume after a broken value that has ended. In a list of calls, the next one may follow."""
     stream.island = None
     in_json = recovery.in_list and not recovery.python  # the state reads what is around a call in Python
     if in_json and not {"start_map item", "end_array"}.isdisjoint(stream.state.row["recovered"].dest.row):
@@ -105,8 +104,7 @@ def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
 
 
 def _closes_list(stream: Stream) -> str:
-    """Return the trigger that leaves a list without its bracket, or "" if the next call may follow here without a
-    list."""
+    """Return the trigger that leaves a list without its bracket; "" if the next call may follow without a list."""
     row = stream.state.row
     if "end_array" in row:
         return "end_array"

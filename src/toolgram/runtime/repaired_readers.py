@@ -1,8 +1,8 @@
-"""Readers of arguments that are not written as JSON: in Python's spelling, or in need of repair.
+"""Readers of arguments that are not JSON: in Python's spelling, or in need of repair.
 
-Strategy: each character first goes through a transcoder or a repairer, and the readers of JSON read its output. What
-needs a look ahead is done here, because the text is here: a code fence around a value, and the end of a string whose
-quote may be part of it.
+Strategy: each character first goes through a transcoder or a repairer, and the readers of JSON read the output. What
+needs a look ahead is done here, because the text is here: a code fence around a value, and the end of a string with
+unescaped quotes.
 """
 
 from __future__ import annotations
@@ -123,8 +123,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _read_character(
     stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool, found: int
 ) -> int:
-    """Have the repairer read the character at `pos`. Return 1 if it was taken, else 0; WAIT if a quote is not decided
-    yet."""
+    """Let the repairer read the character at `pos`. Return 1 if it was taken, else 0; WAIT if a quote is undecided."""
     repairer = cast("JsonRepairer", scanner.repairer)
     if repairer.in_damaged and scanner.in_plain_string and text[pos] == repairer.quote:
         if found == ENDS:
@@ -157,13 +156,13 @@ def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
 
 
 def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int | None:
-    """Handle what needs a look ahead between tokens. Return the position after it, or WAIT; None for anything else."""
+    """Read a fence or a closing marker between tokens. Return the position after it, WAIT, or None for neither."""
     after = pos
     if text[pos] == "`":
         after = _read_fence(stream, scanner, text, pos, final)
     if after != pos:
         return after
-    if reader != "arguments" or not scanner.is_behind_value:
+    if reader != "arguments" or not scanner.is_after_value:
         return None
     closes = closer_of_arguments(stream, scanner, text, pos, final)
     return None if not closes else WAIT if closes == WAIT else pos
@@ -187,8 +186,7 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
 
 
 def _drop_left_out(stream: Stream, taken: bool) -> None:
-    """Drop what the repairer has left out after the arguments, up to the current character: it belongs to the call,
-    whatever follows."""
+    """Drop what the repairer left out after the arguments: it belongs to the call, whatever follows."""
     envelope, source = stream.island, stream.source
     certain = stream.events.held is None and not source.object_is_held and not source.prefix_characters
     if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
@@ -235,8 +233,7 @@ def _may_be_key(stream: Stream, begun: str) -> bool:
 
 
 def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool) -> int:
-    """Return 1 if a marker is at `pos`, or, after an encoded string, the end of a code fence; 0 if not; WAIT if it may
-    be."""
+    """Return 1 if a marker (after an encoded string: the end of a fence) is at `pos`, 0 if not, WAIT if one may be."""
     if reader != "encoded":
         return stream.marker_at(text, pos, final)
     if text[pos] != "`" or _closing_fence(text, pos) is not None:
@@ -259,8 +256,7 @@ def _confirmed(stream: Stream, written: str) -> str:
 
 
 def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
-    """Pass written JSON to the readers. Return whether the value continues; it does not if reading resumes in the
-    list."""
+    """Pass written JSON to the readers. Return False if the value has ended, or reading resumes in the list."""
     at = 0
     scanner = island.scanner if isinstance(island, Envelope) else None
     while at < len(written):

@@ -1,9 +1,8 @@
 """Dump a stream as JSON-able data, and load it.
 
-A snapshot has what is held back and the position of the machine, and nothing of what was already emitted.  A start that
-two places share (the start of a held call is also in the held region) is written once and found again by its place.  A
-snapshot may come from anywhere: loading rejects data that no stream can produce, so that a restored parser raises
-nothing on any text.
+A snapshot has the position of the machine and what is held back, but nothing already emitted. A start that two places
+share (the start of a held call is also in the held region) is written once, and found by its place. A snapshot may come
+from anywhere: loading rejects data that no stream can produce, so that a restored parser never raises on any text.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _STATUSES = ("complete", "truncated", "malformed")
 
 
 def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
-    """Return everything that a continuation of the stream depends on. `unread` characters are to be read, or read
-    again."""
+    """Return all that a continuation of the stream depends on. `unread` characters are to be read, or read again."""
     rejected = stream.rejected if stream.reader.startswith("rejected") else None
     return {
         "version": VERSION,
@@ -115,11 +113,9 @@ def _open_call(calls: Calls, held: HeldRegion | None) -> int | None:
 
 
 def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[BufferedEvent], int, str]:
-    """Load what `dump_stream` returned into a fresh stream of the same format. Return what the parser adds to it:
-    whether it is closed, what it emits first, its offset, and the text of withheld calls, which is to be read again.
-
-    Raises ValueError or KeyError for data that is not a snapshot of this format.
-    """
+    """Load what `dump_stream` returned into a fresh stream of the same format. Return whether it is closed, what it
+    emits first, its offset, and the text of withheld calls, which is to be read again. Raise ValueError or KeyError for
+    data that is not a snapshot of this format."""
     begun = _fields(data, ("buffer", "prompt"), str, ("", ASSUMED, THOUGHTLESS))
     stream.buffer, stream.prompt = begun
     stream.state = stream.program.states[_fields(data, ("state",), str)[0]]
@@ -135,7 +131,7 @@ def load_stream(stream: Stream, data: Mapping[str, Any]) -> tuple[bool, list[Buf
     closed, replayed, offset, withheld = _fields(data, names, bool, list, _COUNT, str)
     events = [_loaded_event(event) for event in replayed]
     if not all(type(event) is (ToolCallDelta if at else ToolCallStart) for at, event in enumerate(events)):
-        raise ValueError("what is replayed is no beginning of a call")
+        raise ValueError("replayed events must begin a call")
     _check_state(stream, closed)
     _check_reader(stream)
     declare = getattr(stream.island, "declare", None)
@@ -160,7 +156,7 @@ def _load_ids(stream: Stream, data: Any) -> None:
 
 def _loaded_event(data: Any) -> BufferedEvent:
     if type(data) is not dict:
-        raise ValueError("no event")
+        raise ValueError("not an event")
     event = event_from_dict(data)
     for name in event.__match_args__:
         kind = _COUNT if name == "index" else _STATUSES if name == "status" else int if name == "ahead" else str
@@ -233,7 +229,7 @@ def _loaded_argument(data: list[Any] | None, wrapper: str | None) -> Argument | 
 
 def _start(event: BufferedEvent | None) -> ToolCallStart:
     if not isinstance(event, ToolCallStart):
-        raise ValueError("no start of a call")
+        raise ValueError("not the start of a call")
     return event
 
 

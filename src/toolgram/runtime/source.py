@@ -1,8 +1,8 @@
-"""The characters that were taken and that no event accounts for yet.
+"""The characters that no event accounts for yet.
 
-The event that a character leads to accounts for it, and that event may come later: a bracket opens an object only if a
-key follows, and a name in Python's spelling is JSON only when its value begins.  Until then the character is held here,
-in order, so that it can become text again.
+The event of a character may come later than the character: a bracket opens an object only if a key follows, and a name
+in Python's spelling is JSON only when its value begins. Until then the character is held here, in order, so that it can
+become text again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Transcoding:
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.reading = True  # whether the last character is the one that is being read
-        self.read_again = False  # whether it did not fit, and is to be read again unchanged
+        self.reading = True  # the last character is the one that is being read
+        self.read_again = False  # it did not fit, and is to be read again unchanged
 
 
 class Source:
-    """The held characters, in order: the `opening` of a value that may be text (None if there is no such value), what
-    is `converted`, and `pieces` that have produced nothing yet."""
+    """The held characters, in order: the `opening` of a value that may be text, or None; what is `converted`; and
+    `pieces` that have produced nothing yet."""
 
     __slots__ = ("converted", "opening", "pieces", "prefix_characters", "transcoding")
 
@@ -46,17 +46,16 @@ class Source:
 
     @property
     def object_is_held(self) -> bool:
-        """Whether a value was opened that may turn out to be text."""
+        """True if a value was opened that may turn out to be text."""
         return self.opening is not None
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is held."""
+        """True if nothing is held."""
         return not (self.pieces or self.converted or self.transcoding or self.object_is_held)
 
     def take(self, text: str, begin: int, end: int) -> str:
-        """Return the source of the characters that a reader takes: the characters, or what they were transcoded
-        from."""
+        """Return the source of the characters that a reader takes: they were written so, or transcoded from it."""
         if self.transcoding is not None:
             return take_pieces(self.transcoding.pieces)
         if self.prefix_characters:

@@ -1,9 +1,8 @@
 """Special tokens by id: where in the text they were emitted.
 
-Strategy: each piece of text has the id of its token, so a list of places records what is known of the text.  The text
-of a special token is a marker only where its own id begins; if no ids are known, the text decides.  Ids that come
-separately from the text of a delta have no places: they count if the text contains each of their markers as often as
-its id is there.
+Strategy: each piece of text has the id of its token, so a list of places records what is known of the text. A special
+token is a marker only where its own id begins; if no ids are known, the text decides. Ids that come separately from the
+text of a delta have no places: they count if the text contains each marker as often as its id was given.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TypeAlias
 
 from toolgram.program.state import Program
 
-Piece: TypeAlias = tuple[str, "int | None"]  # text, and the id of its token; None for an unknown one
+Piece: TypeAlias = tuple[str, "int | None"]  # text, and the id of its token or None
 
 _place = itemgetter(0)
 
@@ -31,10 +30,10 @@ class EmittedIds:
         self.by_id = by_id
         self.texts = frozenset(by_id.values())
         self.places: list[tuple[int, str | None]] = []
-        self.known = False  # whether the ids are known, at the end
+        self.known = False  # the ids at the end are known
         self.end = 0
         self.owed: dict[str, int] = {}  # how many ids of a plain delta wait for their text,
-        self.begun = ""  # and the end of the text since then, in which that may have begun
+        self.begun = ""  # and the end of the text since then, which may begin it
 
     def is_token(self, marker: str, text: str, at: int) -> bool:
         """Return whether the marker at `at` in `text`, the end of the output so far, is a token, or may be one."""
@@ -74,8 +73,7 @@ class EmittedIds:
             self.end += len(text)
 
     def note(self, delta: str, token_ids: Sequence[int] | None) -> tuple[int, str] | None:
-        """Note a plain delta with its ids. Return the place and the text of a marker in it that is ambiguous, or
-        None."""
+        """Note a plain delta with its ids. Return the place and the text of an ambiguous marker in it, or None."""
         known = token_ids is not None
         if known is not self.known:
             self._know(known)
@@ -92,8 +90,8 @@ class EmittedIds:
         self.known = known
 
     def _match(self, delta: str, token_ids: Sequence[int]) -> tuple[int, str] | None:
-        """Find the text of special tokens. A delta without ids belongs to earlier text; one without text is read with
-        the next. Text that comes later than its ids is ambiguous."""
+        """Find the text of special tokens. A delta without ids belongs to earlier text, one without text to later text.
+        Text that comes later than its ids is ambiguous."""
         owed = Counter(self.by_id[token_id] for token_id in token_ids if token_id in self.by_id)
         late = Counter(self.owed)
         if not (token_ids and delta):
@@ -112,7 +110,7 @@ class EmittedIds:
 
 
 def _all_of(marker: str, text: str, begin: int) -> Iterable[int]:
-    """Yield where a marker is in a text, from `begin` on."""
+    """Yield the places of a marker in a text, from `begin` on."""
     at = text.find(marker, begin)
     while at >= 0:
         yield at
@@ -120,8 +118,7 @@ def _all_of(marker: str, text: str, begin: int) -> Iterable[int]:
 
 
 def _begin_of(marker: str, text: str) -> int:
-    """Return where a marker begins that is in `text`, or whose beginning is at the end of `text`; else the end of
-    it."""
+    """Return where a whole marker in `text`, or one that is cut off at its end, begins; else the end of `text`."""
     at = text.find(marker)
     if at < 0:
         at = max(0, len(text) - len(marker) + 1)
@@ -131,8 +128,7 @@ def _begin_of(marker: str, text: str) -> int:
 
 
 def emitted_ids(program: Program, special_tokens: Mapping[str, int]) -> EmittedIds:
-    """Return the ids of these tokens, with none emitted yet. A server has the same tokens for each answer, so the last
-    result is kept."""
+    """Return the ids of these tokens, with none emitted yet. Cached, because a server always has the same tokens."""
     kept = program.by_id
     if kept is None or kept[0] != special_tokens:
         found = {special_tokens[text]: text for text in program.special.values() if text in special_tokens}

@@ -1,18 +1,16 @@
 """The machine's position in one stream: transitions, their actions, and the handling of text that does not fit.
 
-Theory of operation
-===================
+Theory of operation: a stream is in one *state* of its machine and has one *reader*, the function that takes the next
+characters there. A reader *fires* triggers; a fired transition performs its actions and chooses the next reader. Every
+character is emitted in exactly one event: a reader passes its characters on with the event it makes, and nothing else
+makes events.
 
-A stream is in one *state* of its machine and has one *reader*, the function that takes the next characters there.  A
-reader *fires* triggers; a fired transition performs its actions and chooses the next reader.  Every character is
-emitted in exactly one event: a reader passes its characters on with the event it makes, and nothing else makes events.
-
-A state may be *held*: a call is not certain yet, and its events wait in a held region.  Reaching a state that is not
-held commits them.  Text that does not fit *rejects what is held*: the text of the region becomes text of the state in
-which holding began (its origin), and reading resumes at the character that did not fit.  Nothing is read twice, so the
-work stays linear.  If a rejected value is nevertheless valid JSON, it remains text up to its closing bracket, so that
-no object inside it is taken for a call. If it breaks after a name is known, or inside the value of a member, its rest
-is text until its brackets balance, for the same reason.
+A state may be *held*: a call is not certain yet, and its events wait in a held region. A state that is not held commits
+them. Text that does not fit *rejects what is held*: the text of the region becomes text of the state before the region
+(its origin), and reading resumes at the character that did not fit. Nothing is read twice, so the work stays linear. If
+a rejected value is nevertheless valid JSON, it remains text up to its closing bracket, so that no object inside it is
+taken for a call. For the same reason, if it breaks after a name is known, or inside the value of a member, its rest is
+text until its brackets balance.
 
 Text that does not fit while nothing is held fires `malformed`, and the machine defines where that leads.
 """
@@ -40,17 +38,17 @@ if TYPE_CHECKING:
     pass
 
 PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not belong to the turn
-READ_AGAIN: Final = "read again"  # the trigger in a trace if calls turn out to be only mentioned
-REJECTED: Final = "rejected"  # the trigger in a trace if a held region turns out to be text
+READ_AGAIN: Final = "read again"  # in a trace: calls turn out to be only mentioned
+REJECTED: Final = "rejected"  # in a trace: a held region turns out to be text
 _READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # meanings that have a reader of their own
-LATE_CALL: Final = "a call behind the end of what calls stand in"  # why a late call is malformed
+LATE_CALL: Final = "a call after the end of its list"  # why a late call is malformed
 
 
 class TraceStep(NamedTuple):
     """One transition, as it is reported to a trace.
 
-    `held` is true if a call was not certain before it. `before` counts the characters, since the last delta, that come
-    before what is held. If held text is rejected, `why` is what was expected, and `rest` is how its rest is read.
+    `held`: a call was not certain before it. `before` counts the characters since the last delta before what is held.
+    If held text is rejected, `why` is what was expected, and `rest` is how its rest is read.
     """
 
     trigger: str
@@ -106,8 +104,8 @@ class Stream(Position):
         self._follow(trigger, move)
 
     def refuses(self, move: Move, name: str) -> bool:
-        """Return whether a name begins no call: no marker comes before it or has to come after it, and no such function
-        is declared, or a marker that is only spelled is directly before it."""
+        """Return whether a name begins no call: no marker comes before or after it, and the function is not declared or
+        a marker that is only spelled is directly before it."""
         region, names = self.events.held, self.calls.names
         bare = self.state.is_text if region is None else not region.announced
         if not bare or "name" not in move.actions or move.dest.announced:
@@ -117,7 +115,7 @@ class Stream(Position):
         return bool(names) and function_called(self.program, names, name.strip()) not in names
 
     def _may_follow(self, move: Move, value: str) -> bool:
-        """Return whether a transition may be followed, by the function that is called."""
+        """Return whether the declarations of functions allow a transition."""
         names = self.calls.names
         if (move.only_called or move.only_declared) and "name" in move.actions:
             return value in names or not (names or move.only_called)
@@ -160,7 +158,6 @@ class Stream(Position):
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
-        """Choose the reader of a state that was just entered."""
         if dest.meaning == "value":
             self._begin_value(trigger)
         elif isinstance(self.island, Envelope) and dest.meaning not in _READ_ALONE:
@@ -233,8 +230,7 @@ class Stream(Position):
     # --- what does not fit ----------------------------------------------------------------------------------------
 
     def unexpected_input(self, json: JsonScanner | None = None, why: str = "") -> None:
-        """Handle a next character that does not fit. With `json`, the scanner of a valid value, the rest of that value
-        is text."""
+        """Handle a next character that does not fit. With `json`, the scanner of a valid value, its rest is text."""
         if self.events.held is not None:
             move = self.state.row.get(TEXT)
             if move is not None and "no_call" in move.actions:

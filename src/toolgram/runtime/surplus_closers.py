@@ -1,8 +1,8 @@
-"""Closers that close nothing: after a complete call, a bracket, a fence or a closing marker too many.
+"""Closers that close nothing: after a complete call, a surplus bracket, fence or closing marker.
 
-Strategy: a complete call sets a mark, and the next text takes it away.  While it stands, the next characters are looked
-up here first, in one table per format (`Program.closers`).  A closer whose opener is the end of the text before the
-call (`See ({...}) ok`) is text, and so is its opener.
+Strategy: a complete call sets a mark, and the next text removes it. As long as it is set, the next characters are
+looked up here first, in one table per format (`Program.closers`). A closer whose opener ends the text before the call
+(`See ({...}) ok`) is text, and so is its opener.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
-# A member, where the arguments are closed already.
+# A member after the arguments were closed.
 _SPACE = rf"\s{{0,{MOST_BLANKS}}}+"
 _WORD = f"{{0,{LONGEST_WORD}}}"
 _KEY = rf"""(?:"[^"\\\n]{{1,{LONGEST_WORD}}}"|'[^'\\\n]{{1,{LONGEST_WORD}}}')"""
 _member = re.compile(rf",{_SPACE}{_KEY}{_SPACE}:").match
 _member_begun = re.compile(rf""",{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?\Z""").match
-# Another call, without the marker that announces it, or as in a list that has no brackets.
+# Another call, without the marker that announces it, or as in a list without brackets.
 _unmarked = re.compile(rf"([,;]?){_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
 _unmarked_begun = re.compile(rf"""(?:[,;]{_SPACE})?(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
 _notated_member = re.compile(rf",{_SPACE}\w{{1,{LONGEST_WORD}}}+:").match
 _notated_begun = re.compile(rf",{_SPACE}\w{{0,{LONGEST_WORD}}}+\Z").match
-LATE_MEMBER = "a member behind the arguments, which are closed"
+LATE_MEMBER = "a member after the arguments, which are closed"
 _ELEMENT = Symbol("", INNER)
 _OPENERS = {"}": "{", "]": "[", ")": "("}
 _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in such a repeat, `re` may raise for them
 
 
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Drop a surplus closer that stands at `pos`: the position after it, or WAIT. None where something else does."""
+    """Drop a surplus closer at `pos`. Return the position after it, or WAIT; None for anything else."""
     events, state = stream.events, stream.state
     if state.held or not stream.program.surplus or stream.source.prefix_characters:
         return None
@@ -58,14 +58,14 @@ def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int
     if not own or own < len(closer) or longer:
         return _read_closer(stream, text, pos, begin, closer, cut, final)
     if state.is_text and window.startswith(FENCE) and is_open_in_text(stream, FENCE):
-        stream.unexpected_input()  # the fence around the call is text, its end as its beginning
+        stream.unexpected_input()  # the fence around the call is text, its end like its beginning
         events.after_call = None
         return pos
     return None
 
 
 def _read_another(stream: Stream, text: str, pos: int, begin: int, marked: bool, final: bool) -> int | None:
-    """What another call begins with, or a member that comes too late. `marked`: a marker of the state stands there."""
+    """Read the beginning of another call, or a member that comes too late. `marked`: a marker of the state is there."""
     state, after = stream.state, None
     is_content = state.meaning == "content" and not state.closed
     if text[begin] == "," and is_content and state.is_text:
@@ -102,7 +102,7 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
 
 
 def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> int:
-    """The output ends in the beginning of a closer."""
+    """Drop the beginning of a closer at the end of the output."""
     stream.events.say("content", text[pos:begin])
     stream.events.drop_and_tell(text[begin:], "cut off", "unfinished_marker")
     if any(each.startswith(window) for each in stream.program.surplus):
@@ -111,7 +111,7 @@ def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> 
 
 
 def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Another call as an object, where nothing closes a call, without the marker that announces it."""
+    """Read another call as an object without its marker, in a format whose calls have no closing marker."""
     state = stream.state
     opener, waits = _opens_call(stream, state.row[state.announces].dest, text, pos, begin, final)
     if opener is None:
@@ -125,8 +125,8 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
 def _opens_call(
     stream: Stream, state: StateProgram, text: str, pos: int, begin: int, final: bool
 ) -> tuple[str | None, int | None]:
-    """The separator before an object at `begin` that `state` takes as a call. None for no such object, with WAIT if
-    it may still be one."""
+    """Return the separator before a call at `begin` as an object. Without one, return None, and WAIT if it may still
+    come."""
     found = _unmarked(text, begin)
     if found is None:
         begun = not final and _unmarked_begun(text, begin)
@@ -139,8 +139,7 @@ def _opens_call(
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """A member after the arguments, or another call of a list without brackets: the position after what was taken,
-    or WAIT. None where the comma is text."""
+    """Read a late member, or the next call of a list without brackets. Return the position, or WAIT; None for text."""
     state = stream.state
     notated = stream.program.notation and stream.calls.markers.overdue
     if (_notated_member if notated else _member)(text, begin):
@@ -158,13 +157,13 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
 
 
 def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
-    """Hold the blanks between `pos` and `begin`, and what follows until more of it has come."""
+    """Emit the blanks between `pos` and `begin`, and keep the text after them until more has come."""
     stream.events.say("content", text[pos:begin])
     return stream.wait(text[begin:])
 
 
 def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
-    """The closer at `begin`, "" for none, and whether the text may end in the beginning of a longer one."""
+    """Return the closer at `begin`, or "", and whether the text may end in the beginning of a longer one."""
     program = stream.program
     window = text[begin : begin + program.longest_closer + 1]
     element, begun = _end_of_element(program.element_ends, text, begin)
@@ -184,7 +183,7 @@ def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
 
 @lru_cache(maxsize=256)
 def _elements(ends: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The closing tag of an element, and the beginning of one."""
+    """Return the pattern of an element's closing tag, and that of its beginning."""
     tag = "|".join(map(re.escape, ends))
     return re.compile(rf"(?:{tag})[^<>\s]{{1,{LONGEST_WORD}}}+>"), re.compile(
         rf"(?:{partial_pattern(list(ends))}|(?:{tag})[^<>\s]{{0,{LONGEST_WORD}}}+)\Z"
@@ -192,7 +191,7 @@ def _elements(ends: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _end_of_element(ends: tuple[str, ...], text: str, begin: int) -> tuple[str, bool]:
-    """The closing tag of an element at `begin`, and whether one has begun that the text ends in."""
+    """Return the closing tag of an element at `begin`, or "", and whether the text ends in the beginning of one."""
     if not ends:
         return "", False
     whole, begun = _elements(ends)
@@ -201,7 +200,7 @@ def _end_of_element(ends: tuple[str, ...], text: str, begin: int) -> tuple[str, 
 
 
 def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
-    """What was to be an argument, up to the bracket that closes the arguments once more, is malformed."""
+    """Read a late argument as malformed, up to the bracket that closes the arguments once more."""
     stream.events.say("content", text[pos:begin])
     stream.events.after_call = None
     stream.island = ErrorRecovery(OpenBrackets("{"))
@@ -210,8 +209,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
 
 
 def is_open_in_text(stream: Stream, closer: str) -> bool:
-    """Whether the text before the call has opened what `closer` closes. Not before the call's own closing marker:
-    what stands there is of the call."""
+    """Return whether the text before the call, but not the call itself, opened what `closer` closes."""
     if stream.calls.markers.overdue:
         return False
     found = _OPEN_AT_END.search(stream.events.mention.tail)

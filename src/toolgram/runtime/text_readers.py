@@ -1,4 +1,4 @@
-"""Readers outside any island: free text up to a marker, and one token where a token must stand."""
+"""Readers outside any island: free text up to a marker, and one required token."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _fence = re.compile(rf"```(?:json)?+{BLANKS}(?!j)").match
 
 
 def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Free text: everything up to the next symbol. One match per delta; a possible prefix of a marker waits."""
+    """Read free text up to the next symbol, with one match per delta. A possible prefix of a marker waits."""
     if stream.events.after_call is not None:
         after = read_surplus_closer(stream, text, pos, final)
         if after is not None:
@@ -50,8 +50,8 @@ def _skip_prefix(stream: Stream, start: int, begin: int) -> int:
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, int, Symbol | None]:
-    """Find the next symbol that is neither text nor mentioned, as `next_symbol` does. Returns first from where on the
-    text is to be said."""
+    """Find the next symbol that is neither text nor mentioned, as `next_symbol` does. Return the beginning of the text
+    that is still to be emitted before it, first."""
     state, start = stream.state, pos
     find = state.find_final if final else state.find
     while True:
@@ -76,7 +76,7 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
 
 
 def _counts(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> bool:
-    """Whether a symbol is one: a special token that was emitted, and, if a name begins a call, that of a function."""
+    """Return whether a symbol counts: a special token was emitted, and a name that begins a call is a function's."""
     move = stream.state.row.get(symbol.trigger)
     if move is not None and stream.refuses(move, text[begin:end]):
         return False
@@ -84,8 +84,8 @@ def _counts(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> 
 
 
 def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end: int, final: bool) -> int:
-    """Whether a symbol, up to `end`, is the closing marker of a thought that is text: the prompt is known to have
-    opened none, content has come `before` it, and goes on after it. 1, or 0, or WAIT where it may."""
+    """Return 1 if a symbol, up to `end`, closes a thought and is text: the prompt opened no thought, and content comes
+    `before` and after it. Return 0 if not, WAIT if undecided."""
     state = stream.state
     if stream.prompt != THOUGHTLESS or "unopened_reasoning" not in state.row[symbol.trigger].actions:
         return 0
@@ -111,7 +111,7 @@ def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end:
 
 
 def _say_last(stream: Stream, text: str) -> None:
-    """The end of the output, which may be that of a marker."""
+    """Emit the end of the output, without the beginning of a marker."""
     whole = len(text) - _half_a_closer(stream, text)
     if whole:
         stream.say(text[:whole])
@@ -123,8 +123,8 @@ _LEAST_OF_STOP = 4  # characters: less of a token that ends the turn may be pros
 
 
 def _half_a_closer(stream: Stream, text: str) -> int:
-    """How much of the end of `text` is a marker that is cut off: one that closes the reasoning, or what was opened in
-    the content, or the turn. Never a single character, and never the end of a whole marker."""
+    """Return how much of the end of `text` is a cut-off marker: one that closes the reasoning, something opened in the
+    content, or the turn. Never a single character, and never the end of a whole marker."""
     state, program, sections = stream.state, stream.program, stream.calls.markers.in_text
     if program.strict and state.meaning != "reasoning":
         return 0
@@ -141,7 +141,7 @@ def _half_a_closer(stream: Stream, text: str) -> int:
 
 
 def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """One token; in a state that free text would leave, blanks before it."""
+    """Read one token. In a state that free text would leave, hold the blanks before it."""
     after = None
     if stream.events.after_call is not None:
         after = read_surplus_closer(stream, text, pos, final)
@@ -163,7 +163,7 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _is_inside_markup(stream: Stream) -> bool:
-    """Whether only markers, a function's name or JSON may follow. Characters of no width mean nothing there."""
+    """Return whether only markers, a function's name or JSON may follow, where characters of no width mean nothing."""
     state = stream.state
     if stream.program.strict or stream.source.prefix_characters:
         return False
@@ -171,7 +171,7 @@ def _is_inside_markup(stream: Stream) -> bool:
 
 
 def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Blanks before a token: the position after them. A line end may be part of the token."""
+    """Read blanks before a token, and return the position after them. A line end may be part of the token."""
     end = end_of_blanks(text, pos)
     if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
         end -= 1
@@ -182,7 +182,7 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """A symbol of the state: the position after it, or WAIT. None where something else stands."""
+    """Read a symbol of the state. Return the position after it, or WAIT; None for anything else."""
     state = stream.state
     match = state.match(text, pos) if state.match is not None else None
     if match is None:
@@ -201,14 +201,14 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
 
 
 def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """The beginning of a symbol, and the end of the text."""
+    """Read the beginning of a symbol at the end of the text."""
     if not final:
         return stream.wait(text[pos:])
     return _cut_off(stream, text, pos) if _is_open(stream) or stream.has_announced_name else None
 
 
 def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -> bool:
-    """At the end of the output: whether a symbol may be a part of a longer one, whose rest is missing."""
+    """Return whether a symbol at the end of the output may be part of a longer one."""
     state = stream.state
     if end < len(text):
         return (_opens_argument(state, symbol) or _is_named_by(state, symbol)) and state.may_become(text, pos)
@@ -219,7 +219,7 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
 
 
 def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Leave out a code fence that opens: the position after it, or WAIT. None where something else stands."""
+    """Drop an opening code fence. Return the position after it, or WAIT; None for anything else."""
     fence = _fence(text, pos)
     if fence is not None and (fence.end() < len(text) or final):
         stream.events.drop(stream.source.take(text, pos, fence.end()), SYNTAX)
@@ -233,18 +233,18 @@ def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
 
 
 def _refuse(stream: Stream, text: str, pos: int) -> int:
-    """Anything else does not fit."""
+    """Handle anything that does not fit."""
     state = stream.state
     if not stream.source.prefix_characters:
         stream.unexpected_input()
         return pos
     if state is not stream.program.initial or not state.is_text:
         stream.unexpected_input()
-    return stream.source.skip_prefix(pos, len(text))  # what the prompt says is no text of this turn
+    return stream.source.skip_prefix(pos, len(text))  # text in the prompt does not belong to this turn
 
 
 def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int | None:
-    """Drop a marker that stands after itself: the position after it, or WAIT. None where something else stands."""
+    """Drop a repeated marker. Return the position after it, or WAIT; None for anything else."""
     markers = stream.state.entered_by
     again = max((marker for marker in markers if text.startswith(marker, pos)), key=len, default="")
     rest = text[pos:] if len(text) - pos < max(map(len, markers)) else ""
@@ -259,14 +259,14 @@ def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int 
 
 
 def _line_begins(state: StateProgram, text: str, at: int, final: bool) -> bool:
-    """Whether the line end at `at` is part of a marker, or may be."""
+    """Return whether the line end at `at` is part of a marker, or may be."""
     return text[at] == "\n" and (
         (not final and state.may_become(text, at)) or any(text.startswith(each, at) for each in state.literals)
     )
 
 
 def _may_be_fenced(stream: Stream) -> bool:
-    """Whether only JSON is expected, after a marker: a code fence around it is left out."""
+    """Return whether only JSON is expected, after a marker: a code fence around it is left out."""
     row = stream.state.row
     begins = "object_start" in row or "start_map item" in row or "start_array" in row
     python = "object_start" in row and row["object_start"].dest.python
@@ -274,12 +274,12 @@ def _may_be_fenced(stream: Stream) -> bool:
 
 
 def _is_open(stream: Stream) -> bool:
-    """Whether a call has begun, inside which the end of the output is no mistake of the model."""
+    """Return whether a call has begun in which the end of the output is not a mistake of the model."""
     return stream.calls.index is not None and stream.events.held is None
 
 
 def _is_named_by(state: StateProgram, symbol: Symbol) -> bool:
-    """Whether a symbol is the name of a call that a marker has announced; in text, it is a word."""
+    """Return whether a symbol is the name of a call that a marker announced; in text, it is a word."""
     move = state.row[symbol.trigger]
     return "name" in move.actions and not state.is_text and not move.dest.is_text
 
@@ -293,13 +293,13 @@ def _opens_argument(state: StateProgram, symbol: Symbol) -> bool:
 
 
 def _cut_off(stream: Stream, text: str, pos: int) -> int:
-    """The output ends in a token: of a longer one maybe, so it says nothing."""
+    """Hold a token at the end of the output, which may be part of a longer one."""
     stream.source.hold(text, pos, len(text))
     return len(text)
 
 
 def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int) -> bool:
-    """Whether characters to come could make this a longer run, or a longer marker."""
+    """Return whether more characters could make this a longer run, or a longer marker."""
     if symbol.most and end == len(text) and end - pos < symbol.most:
         return True
     return state.may_become(text, pos)
@@ -328,7 +328,6 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
 
 
 def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
-    """Follow the transition of a symbol that is a terminal."""
     events, program, trigger = stream.events, stream.program, symbol.trigger
     after_call = events.after_call is not None
     if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
@@ -340,8 +339,7 @@ def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
 
 
 def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
-    """Whether what stands after a marker still stands after the call: the marker is one of several that close it, or
-    closes reasoning that nothing has opened."""
+    """Return whether text after a marker still comes directly after the call, because the marker also closes it."""
     move = stream.state.row.get(symbol.trigger)
     if move is None:
         return False
@@ -350,8 +348,8 @@ def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
 
 
 def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
-    """A marker that may close a call, what stands around it, or the turn. One closes nothing that has come after the
-    same call already, that comes after the end of the turn, or that nothing has opened."""
+    """Read a marker that may close a call, what is around it, or the turn. It closes nothing if it already came after
+    the same call, if the turn has ended, or if nothing opened it."""
     events, row, trigger = stream.events, stream.state.row, symbol.trigger
     dest = row[trigger].dest if trigger in row and not stream.state.held else None
     closes = dest is not None and (dest.meaning == "content" or (dest.meaning is None and not dest.held))
@@ -364,7 +362,7 @@ def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
 
 
 def _is_surplus(stream: Stream, trigger: str) -> bool:
-    """Whether a marker after a call closes nothing."""
+    """Return whether a marker after a call closes nothing."""
     after, program = stream.events.after_call, stream.program
     if after is None or trigger in program.stop:
         return False
@@ -373,12 +371,12 @@ def _is_surplus(stream: Stream, trigger: str) -> bool:
 
 
 def _separators(after: StateProgram) -> set[str]:
-    """Return the characters with which something between calls begins, but for the brackets and commas of Python."""
+    """Return the first characters of what may be between calls, except the brackets and commas of Python."""
     return {literal.strip()[0] for literal in after.literals if literal.strip()}.difference("()[]{},")
 
 
 def _python_arguments(stream: Stream) -> Island:
-    """The island of Python arguments: literals, or literals that are repaired."""
+    """Return the island of Python arguments, with repairs if they are allowed."""
     after = stream.state.row["object_start"].dest.row["object_end"].dest
     listed = not {",", "]"}.isdisjoint(after.literals)
     if not stream.may_repair_call:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _BLANKS = " \t\r\n"
 _MANY = 8  # pieces of text
-_BRACKETS = {"{": "})", "[": "]"}  # what closes a bracket; the arguments may stand in parentheses
+_BRACKETS = {"{": "})", "[": "]"}  # closers of a bracket; the arguments may be in parentheses
 
 
 def plain_stops(stream: Stream) -> tuple[FindMatch, FindMatch] | None:
-    """In a value that is plain text but for a few characters: what finds one of these, or what may begin a marker, and
-    what finds where that marker is or may begin. The latter finds a symbol where one of the characters is."""
+    """Return two searches for a value that is plain text except a few characters. One finds such a character, or a
+    possible beginning of a marker; the other finds the marker, and a symbol at such a character."""
     stops = getattr(stream.island, "stops", "")
     source, state = stream.source, stream.state
     waits = source.pieces or source.prefix_characters or stream.calls.wrapper is not None
@@ -39,18 +39,18 @@ def plain_stops(stream: Stream) -> tuple[FindMatch, FindMatch] | None:
 
 
 def trimmed_text(stream: Stream) -> TaggedValue | None:
-    """The value, where it is text up to a marker, and nothing of it waits but the blanks at its end."""
+    """Return the value if it is text up to a marker, and only the blanks at its end wait."""
     value, source, state = stream.island, stream.source, stream.state
     if type(value) is not TaggedValue or value.waits is None or stream.calls.wrapper is not None:
         return None
-    few = len(source.pieces) < _MANY  # blanks without end are left to the readers
+    few = len(source.pieces) < _MANY  # endless blanks are left to the readers
     fits = few and "".join(source.pieces) == "".join(value.waits) and not source.prefix_characters
     return value if fits and "value_end" not in state.row and not state.echo else None
 
 
 @lru_cache(maxsize=256)
 def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
-    """A search for any of these characters, or for what may begin a symbol of the state; and one for the symbol."""
+    """Return a search for any of these characters or a possible symbol of the state, and a search for the symbol."""
     any_of = re.compile(f"[{re.escape(stops)}]").search
     if not state.literals:
         return any_of, _a_symbol
@@ -58,7 +58,7 @@ def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]
     def find(text: str) -> re.Match[str] | None:
         found = state.find(text)
         begun = found.start(1) if found is not None and found.lastindex == 1 else len(text)
-        return _a_symbol(text) if any_of(text, 0, begun) else found  # the characters of a marker are none of the value
+        return _a_symbol(text) if any_of(text, 0, begun) else found  # the characters of a marker are not the value's
 
     return re.compile(may_begin({**state.firsts, **dict.fromkeys(stops, "")})).search, find
 
@@ -67,7 +67,7 @@ _a_symbol = re.compile("()()").match  # finds one in any text
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """The value of a tagged argument: JSON by its type, streamed as soon as the type is certain."""
+    """Read the value of a tagged argument: JSON by its type, streamed as soon as the type is certain."""
     if _may_open_again(stream, text, pos, final):
         return WAIT
     if "value_end" in stream.state.row:
@@ -80,7 +80,7 @@ def _argument(stream: Stream) -> Argument:
 
 
 def _may_open_again(stream: Stream, text: str, pos: int, final: bool) -> bool:
-    """At the beginning of a value: whether its opening marker has begun once more. Notes it if it is whole."""
+    """Return whether the opening marker of a value may be coming once more at its beginning. Note it if it is whole."""
     argument = _argument(stream)
     marker, argument.again = argument.again, ""
     if marker and text.startswith(marker, pos):
@@ -92,7 +92,6 @@ def _may_open_again(stream: Stream, text: str, pos: int, final: bool) -> bool:
 
 
 def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """A value up to the marker that closes it."""
     value = cast(MarkedValue, stream.island)
     find = _echoed if stream.state.echo else _next_marker
     while True:
@@ -106,7 +105,7 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
             if after is not None:
                 return after
         if not value.broken and pos < len(text):
-            pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or what only looks like one
+            pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or something like a marker
         elif not value.broken:
             return pos
         if value.broken:
@@ -115,8 +114,8 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int | None:
-    """A marker in a value: the position after it if it closes the value, or where the value breaks. None where it is
-    part of the value."""
+    """Read a marker in a value. Return the position after it if it closes the value, the position where the value
+    breaks, or None if the marker is part of the value."""
     argument = _argument(stream)
     if not stream.is_marker(symbol, text, begin, end):
         return None
@@ -130,7 +129,7 @@ def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, 
             return _end(stream, value, symbol, text, begin, end, again)
     is_key = _is_argument(stream, symbol)
     if is_key and symbol.kind != PASSED and argument.read_on == READ_ON:
-        stream.unexpected_input()  # of this call, or of the next one, which was not told from the value
+        stream.unexpected_input()  # of this call, or of the next one, which cannot be distinguished
         return begin
     if is_key or symbol.kind == STRAY:
         _keep_marker(stream, symbol, text, end)
@@ -140,7 +139,7 @@ def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, 
 
 
 def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int, final: bool) -> int:
-    """The end of the text, from `begin` on the beginning of a marker."""
+    """Read the end of the text, which from `begin` on is the beginning of a marker."""
     if begin == len(text):
         return begin
     if final and text[begin:] == "<" and not value.is_literal and _ends_with_output(stream):
@@ -149,14 +148,13 @@ def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int,
 
 
 def _ends_with_output(stream: Stream) -> bool:
-    """Whether the end of the output closes the value."""
+    """Return whether the end of the output closes the value."""
     ending = stream.state.row.get(END)
     return stream.ended and ending is not None and "end_call" in ending.actions
 
 
 def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
-    """What may become a marker waits for its rest. At the end of the output, it would make a cut-off value another one
-    if it were part of that."""
+    """Wait for the rest of a possible marker. At the end of the output, keep its beginning out of the value."""
     if final:
         stream.unfinished += stream.source.take(text, begin, len(text))
         return len(text)
@@ -164,14 +162,14 @@ def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
 
 
 def _is_argument(stream: Stream, symbol: Symbol) -> bool:
-    """Whether a marker in a value is the one with which an argument begins."""
+    """Return whether a marker in a value begins an argument."""
     move = stream.state.row.get(symbol.trigger)
     return move is not None and move.dest.meaning == "argument_key"
 
 
 def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
-    """A marker that begins an argument, or closes this one, is text of the value. It is reported, unless the value
-    holds what it closes, or is to close it."""
+    """Keep a marker that begins an argument, or closes this one, as text of the value. Report it, unless the value
+    contains what it closes, or what will close it."""
     argument, look = _argument(stream), stream.state.looks.get(symbol.trigger)
     match = look.match(text, end) if look is not None and symbol.kind == TERMINAL else None
     if match is not None and not stream.program.holds_marker("".join(filter(None, match.groups()))):
@@ -183,7 +181,7 @@ def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
 
 
 def _tell_marker(stream: Stream) -> None:
-    """Note once for each value that a marker is text of it."""
+    """Note, once for each value, that it contains a marker."""
     argument = _argument(stream)
     if not argument.seen & TOLD:
         argument.seen |= TOLD
@@ -191,7 +189,7 @@ def _tell_marker(stream: Stream) -> None:
 
 
 def _closes(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> bool:
-    """Whether a marker counts, and what follows it: a key that the function has, or a call of one that there is."""
+    """Return whether a marker counts and is followed by a key of the function, or by a call of a declared one."""
     if not stream.is_marker(symbol, text, begin, end):
         return False
     look = stream.state.looks.get(symbol.trigger)
@@ -201,8 +199,7 @@ def _closes(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> 
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
-    """Up to where the value is closed once more after the marker that ends at `end`. -1 where the first of these
-    markers may belong to the value: what they close stands in it."""
+    """Return where repeated closing markers after `end` end; -1 if the first may belong to an element in the value."""
     again, argument = stream.state.again, _argument(stream)
     if again is None or "unclosed_value" in stream.state.row[symbol.trigger].actions:
         return end
@@ -213,7 +210,7 @@ def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
 
 
 def _begins_argument(stream: Stream, look: Expression, text: str, end: int) -> bool:
-    """Whether what follows the marker of the next argument is its key, and one that the function has."""
+    """Return whether the key of an argument of the function follows the marker of the next argument."""
     match = look.match(text, end)
     if match is None:
         return False
@@ -221,7 +218,7 @@ def _begins_argument(stream: Stream, look: Expression, text: str, end: int) -> b
 
 
 def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
-    """Whether what follows a closing marker ends the turn, or begins a call with a name that was declared."""
+    """Return whether the end of the turn, or a call with a declared name, follows a closing marker."""
     match = look.match(text, end)
     if match is None:
         return False
@@ -232,11 +229,11 @@ def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
-    """Where the next marker, or what may become one, begins and ends; the symbol only of a whole one."""
+    """Return where the next marker, or its beginning, begins and ends, and the symbol of a whole one."""
     state = stream.state
     found = next_symbol(state, state.find_final if final and stream.ended else state.find, text, pos)
     if final and found[0] == found[1]:
-        found = next_symbol(state, state.find, text, pos)  # whose end may be the beginning of a marker
+        found = next_symbol(state, state.find, text, pos)  # its end may be the beginning of a marker
     return found
 
 
@@ -244,7 +241,7 @@ _ECHOED_OPENER = Symbol("", STRAY)
 
 
 def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
-    """The same for a marker that counts only where the argument's key follows it, and what closes the key."""
+    """Find, like `_next_marker`, a marker that counts only before the argument's key and what closes the key."""
     (opening,) = stream.state.literals
     again = stream.state.row[stream.state.symbols[0].trigger].dest
     closed = again.row[again.symbols[0].trigger].dest
@@ -264,7 +261,7 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 
 
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
-    """Hand a piece of `text` to the island, and pass on what that makes certain. Returns where it breaks or ends."""
+    """Pass a piece of `text` to the island, and emit what becomes certain. Return where it breaks or ends."""
     repairs: list[str] = getattr(value, "repairs", [])
     if type(value) is not TaggedValue:
         known = len(repairs)
@@ -287,16 +284,16 @@ def _read_piece(read: Callable[[str, int, bool], int], text: str, pos: int, end:
 
 
 def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
-    """Note repairs of the value, so many characters before where it was read to."""
+    """Note repairs of the value, `back` characters before the place up to which it was read."""
     for kind in () if stream.program.strict else kinds:
         stream.events.note(kind, stream.calls.key, stream.source.waiting - back)
 
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
-    """What follows from a run of the island from `pos` to `end`."""
+    """Emit what the island wrote in a run from `pos` to `end`."""
     tail = getattr(value, "tail", 0)
     pieces = stream.source.pieces
-    if value.out and tail > end - pos:  # some of what waits has been taken before
+    if value.out and tail > end - pos:  # some of the waiting characters were taken before
         held = take_pieces(pieces)
         waits = held[len(held) - (tail - (end - pos)) :]
         add_piece(pieces, held[: len(held) - len(waits)])
@@ -305,7 +302,7 @@ def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int
         said = pos
     else:
         said = end - tail
-        if said > pos or value.out:  # what breaks a literal can make certain what was read before
+        if said > pos or value.out:  # a literal that breaks can make earlier text certain
             _say(stream, value.out, stream.source.take(text, pos, said))
     if end > said:  # blanks that no text has followed yet
         _say(stream, "", stream.source.take(text, said, end))
@@ -323,7 +320,7 @@ def _say(stream: Stream, written: str, source: str) -> None:
 
 
 def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int, again: int) -> int:
-    """The closing marker has come, and up to `again` it comes once more."""
+    """End the value at its closing marker, which is repeated up to `again`."""
     unclosed = "unclosed_value" in stream.state.row[symbol.trigger].actions
     cut = value.unclosed and symbol.trigger in stream.program.stop
     argument = _argument(stream)
@@ -344,7 +341,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 
 
 def end_value(stream: Stream) -> bool:
-    """The output ends in a value. Whether that closes it: nothing was cut off, nothing else should have."""
+    """End the value with the output. Return whether the end closes it: nothing is cut off, and no marker is missing."""
     value = cast(MarkedValue, stream.island)
     if not stream.ended or _argument(stream).read_on or value.unclosed:
         return False
@@ -361,7 +358,7 @@ def end_value(stream: Stream) -> bool:
 
 
 def finish_value(stream: Stream, value: MarkedValue) -> bool:
-    """Pass on the rest of a value that is over. Whether it is whole."""
+    """Emit the rest of a value that is over. Return whether it is whole."""
     known = len(value.repairs)
     written = value.finish()
     if value.broken or (value.repairs and stream.program.strict):
@@ -377,7 +374,6 @@ def finish_value(stream: Stream, value: MarkedValue) -> bool:
 
 
 def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """A value that ends by itself."""
     value = cast(Value, stream.island)
     closable = bool(stream.state.literals)  # by the closing marker of the call
     while True:
@@ -397,7 +393,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) -> int:
-    """What a value that ends by itself has come to at `at`: its end, a place that does not fit, or more to wait for."""
+    """Decide what comes after a run of a value that ends by itself: its end, a place that does not fit, or a wait."""
     if value.broken and stream.state.literals and _lacks_brackets(value):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
     repairs: list[str] = getattr(value, "repairs", [])
@@ -414,7 +410,6 @@ def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) 
 
 
 def _end_alone(stream: Stream, value: Value) -> None:
-    """The value has ended."""
     if getattr(value, "odd", False):
         stream.events.note("unexpected_type", stream.calls.key)
     if getattr(value, "stray", False):
@@ -433,8 +428,8 @@ _closing_bracket = re.compile(r"[ \t\r\n]*[})\]]").match
 def _closer_in_string(
     stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool
 ) -> tuple[int, int, Symbol | None]:
-    """In a string: where what closes the call, or what may become that, begins and ends. Brackets may stand before the
-    marker. Nothing after the quote of the string is looked for."""
+    """Return where the call's closing marker, with brackets before it, or its beginning, begins and ends inside a
+    string."""
     state = stream.state
     quote = text.find(value.quote, pos)
     last = len(text) if quote < 0 else quote
@@ -448,9 +443,8 @@ def _closer_in_string(
 def _end_string(
     stream: Stream, value: NotatedScanner, symbol: Symbol, text: str, pos: int, begin: int, end: int
 ) -> int:
-    """What closes the call has come in a string, whose quote is missing. Brackets before the marker belong to that as
-    far as such brackets are open."""
-    if value.quote == '"' and value.repairs:  # one of the quotes before may have been the one that is missing
+    """End a string without its quote at the closing marker of the call, or before brackets that match open ones."""
+    if value.quote == '"' and value.repairs:  # one of the earlier quotes may be the missing one
         if begin > pos:
             _take(stream, value, text, pos, begin, final=True)
         stream.unexpected_input()
@@ -472,17 +466,17 @@ def _end_string(
 
 
 def _in_quotes(value: Value) -> bool:
-    """Whether the next character is inside a string that only a quote ends."""
+    """Return whether the next character is inside a string that only a quote ends."""
     return getattr(value, "quote", "") != ""
 
 
 def _lacks_brackets(value: Value) -> bool:
-    """Whether the value has broken where it is whole but for closing brackets."""
+    """Return whether the value broke where only its closing brackets are missing."""
     return bool(getattr(value, "lacks_brackets", False))
 
 
 def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool) -> int:
-    """After a whole value, with brackets open: where the closing marker of the call stands, it closes them."""
+    """Close the open brackets after a whole value, if the closing marker of the call is there."""
     state = stream.state
     if _closer_is_at(stream, text, pos):
         stream.events.note("unclosed_arguments", stream.calls.key)
@@ -500,7 +494,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
         stream.unexpected_input()
         return pos
     at = pos
-    for _ in range(min(count - 1, len(value.stack))):  # of another kind, and one of them may be missing
+    for _ in range(min(count - 1, len(value.stack))):  # brackets of another kind, one of which may be missing
         at = _closing_bracket(text, at).end()  # type: ignore[union-attr]
     stream.events.note("repaired_json", stream.calls.key)
     _say(stream, value.close(), stream.source.take(text, pos, at))
@@ -509,7 +503,7 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
 
 
 def _closer_is_at(stream: Stream, text: str, pos: int) -> bool:
-    """Whether a marker of the state is at `pos`."""
+    """Return whether a marker of the state is at `pos`."""
     pairs = zip(stream.state.literals, stream.state.symbols, strict=False)
     there = ((symbol, pos + len(marker)) for marker, symbol in pairs if text.startswith(marker, pos))
     return any(stream.is_marker(symbol, text, pos, end) for symbol, end in there)

@@ -1,12 +1,12 @@
-"""The message of a plain whole output, without the events that it is folded from.
+"""The message of a plain whole output, made without events.
 
-Strategy: a short call costs a parser more than the reading of it: it makes a dozen events, looks for anomalies in them
-and folds them.  If the whole text is known, nobody asks for events.  So the same rows of the same machine are followed
+Strategy: for a short call, a parser costs more than the reading: it makes a dozen events, looks for anomalies in them
+and folds them. If the whole text is known, nobody needs the events. So the same rows of the same machine are followed
 here from symbol to symbol: the compiled expressions of a state find its markers, the json module and a few expressions
 read the values between them (`runtime.whole_values`), and the actions of the rows write the message.
 
-Only what is plain is read.  Whatever a row repairs, whatever is odd, undeclared, missing, repeated or only mentioned is
-`Unusual`: a parser reads the output from its beginning.  `tests/properties/test_whole_outputs.py` compares both.
+Only plain outputs are read. Whatever is repaired, odd, undeclared, missing, repeated or only mentioned is `Unusual`:
+then a parser reads the output from its beginning. `tests/properties/test_whole_outputs.py` compares both.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
 
 
 def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
-    """Return the place in which an output begins, and whether a marker is before it; nothing if the prompt leaves more
-    than that."""
+    """Return the place in which an output begins, and whether a marker is before it; () if the prompt leaves more."""
     if not program.generation_prompt and not program.line_calls:
         return first_place(program, program.initial, _ACTIONS), False
     from toolgram.runtime.parser import Parser
@@ -63,14 +62,14 @@ def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
     source, events, calls = stream.source, stream.events, stream.calls
     if events.held is not None or stream.island is not None or calls.index is not None:
         return ()
-    line = "\n" if program.line_calls else ""  # with which a parser begins
+    line = "\n" if program.line_calls else ""  # a parser begins with it
     if source.take_all() or calls.id or stream.buffer != line * source.prefix_characters or any(calls.markers):
         return ()
     return first_place(program, stream.state, _ACTIONS), events.place == AFTER_MARKUP
 
 
 class _Reading:
-    """One output, being read, up to `pos`. The parts of its message, and what is known of the next call."""
+    """One output that is read up to `pos`: the parts of its message, and what is known of the next call."""
 
     _reasoning = _content = ""
     _name: str | None = None  # of the call that is open, or that may begin,
@@ -79,13 +78,13 @@ class _Reading:
     _arguments: str | None = None  # all of them,
     _members: dict[str, str] | None = None  # or one by one
     _key = ""  # of the argument that is read
-    _parameters: Parameters | None = None  # what is declared for the call
-    _python = _repairs = False  # whether the envelope is in Python's spelling, and may be repaired
+    _parameters: Parameters | None = None  # declared for the call
+    _python = _repairs = False  # the envelope is in Python's spelling; it may be repaired
 
     def __init__(self, program: Program, text: str, tools: Tools, place: Place, marked: bool) -> None:
         self._program, self._tools = program, tools
         self._place = place
-        self._marked = marked  # whether a marker is before the output
+        self._marked = marked  # a marker is before the output
         self._first = self._pos = 1 if program.line_calls else 0  # an output begins a line
         self._text = "\n" + text if self._first else text
         self._quoted = "'" in text
@@ -106,7 +105,7 @@ class _Reading:
     # --- symbols ------------------------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Read all of the text. Raises Unusual if a parser has to."""
+        """Read all of the text. Raise Unusual if a parser has to."""
         size, state = len(self._text), self._place.state
         if self._first and self._begins_marker(state):
             raise Unusual
@@ -125,13 +124,12 @@ class _Reading:
             self._follow(END)
 
     def _begins_marker(self, state: StateProgram) -> bool:
-        """Whether the line end with which a parser begins may be part of a marker."""
+        """Return whether the line end with which a parser begins may be part of a marker."""
         if state.loops:
             return next_symbol(state, state.find, self._text, 0)[0] == 0
         return self._text.startswith(tuple(state.literals))
 
     def _read_text(self, state: StateProgram) -> None:
-        """Read text up to the next symbol, and that."""
         text, begin = self._text, self._pos
         at, end, symbol = next_symbol(state, state.find, text, begin)
         if at > begin:
@@ -143,7 +141,7 @@ class _Reading:
             raise Unusual
 
     def _read_token(self, state: StateProgram) -> None:
-        """Read a symbol; in a state that text leaves, after blanks."""
+        """Read a symbol. In a state that text leaves, read the blanks before it as well."""
         text, at = self._text, self._pos
         if state.is_text and text[at].isspace():
             at = self._after_blanks(state, at)
@@ -182,21 +180,20 @@ class _Reading:
         return at
 
     def _is_word(self, after: StateProgram, end: int) -> bool:
-        """Whether a run that may be a name, up to `end`, is a word of text: what would make it one does not follow."""
+        """Return whether a possible name, up to `end`, is a word of text: nothing that makes it a name follows."""
         text = self._text
         if not after.held or after.match is None or after.may_become(text, end):
             return False
         return end < len(text) and after.match(text, end) is None
 
     def _leave_for_text(self, state: StateProgram) -> None:
-        """Text leaves the state."""
+        """Leave the state because of text."""
         move = state.row.get(TEXT)
         if move is None or move.actions or not state.is_text or not move.dest.loops or state.held:
             raise Unusual
         self._follow(TEXT)
 
     def _take(self, state: StateProgram, symbol: Symbol, begin: int, end: int) -> None:
-        """Take a symbol."""
         text, opens = self._text, symbol.opens
         if opens == STOP and (state.meaning == "reasoning" or skip_blanks(text, end) < len(text)):
             raise Unusual
@@ -211,7 +208,6 @@ class _Reading:
             self._follow(symbol.trigger, text[begin:end])
 
     def _follow(self, trigger: str, value: str = "") -> None:
-        """Follow a transition, whose actions have this value."""
         self._take_step(self._place.step(trigger), value)
 
     def _take_step(self, step: Step | None, value: str = "") -> None:
@@ -249,7 +245,6 @@ class _Reading:
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def _set_name(self, value: str) -> None:
-        """The name of a call that may begin."""
         program = self._program
         marked = value.startswith(self._place.state.before) if self._place.state.before else False
         strange = not value or value[0] == "\n" or (program.namespaced_names and "." in value)
@@ -277,7 +272,6 @@ class _Reading:
         self._id += value
 
     def _set_late_id(self, value: str) -> None:
-        """An id that comes after the arguments."""
         self._late_id = value
 
     def _set_no_arguments(self, value: str) -> None:
@@ -296,7 +290,6 @@ class _Reading:
             self._parameters = declared_parameters(self._tools).get(self._name or "")
 
     def _begin_argument(self, value: str) -> None:
-        """The key of a tagged argument."""
         program, declared, key = self._program, self._parameters, value.rstrip()
         marked = value.startswith(self._place.state.before) if self._place.state.before else False
         if self._members is None or key in self._members or key in program.wrapped or not key or '"' in key:
@@ -316,7 +309,6 @@ class _Reading:
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _read_value(self, state: StateProgram) -> None:
-        """Read a tagged value, and what ends it."""
         if self._members is None:
             raise Unusual
         written, end, symbol, after = tagged_value(
@@ -327,7 +319,7 @@ class _Reading:
         self._follow("value_end" if symbol is None else symbol.trigger, self._text[end:after])
 
     def _read_object(self, begin: int, end: int) -> None:
-        """Read arguments that stand alone: a JSON object, or Python keyword arguments after their parenthesis."""
+        """Read arguments without an envelope: a JSON object, or Python keyword arguments after their parenthesis."""
         step, text, row = self._place.step("object_start"), self._text, self._place.state.row
         arguments = step.place.state
         if arguments.python:
@@ -396,7 +388,7 @@ class _Reading:
             self._close_objects(parents)
 
     def _close_objects(self, parents: list[str]) -> None:
-        """After a value in an envelope, read the ends of objects, or a comma."""
+        """Read the ends of objects, or a comma, after a value in an envelope."""
         text, pos = self._text, self._pos
         if text[pos : pos + 1] not in ",}":
             pos = skip_blanks(text, pos)
@@ -410,7 +402,6 @@ class _Reading:
             self._pos = pos + 1
 
     def _read_string(self, member: Member, written: int, pos: int) -> None:
-        """Read a string in an envelope."""
         if self._quoted and not self._python and self._text.startswith("'", pos):
             self._begin_python(written)
         value, self._pos = envelope_string(self._text, pos)
@@ -418,7 +409,6 @@ class _Reading:
         self._take_step(string, value)
 
     def _read_arguments(self, member: Member, written: int, pos: int) -> None:
-        """Read the object of arguments in an envelope."""
         if self._quoted and not self._python and begins_python(self._text, pos):
             self._begin_python(written)
         self._take_step(member.opening)
@@ -446,7 +436,7 @@ class _Reading:
         return arguments
 
     def _begin_python(self, written: int, in_call: bool = False) -> None:
-        """From here on, an envelope is in Python's spelling. Events account for what comes before `written`."""
+        """Read the envelope in Python's spelling from here on. Events account for what comes before `written`."""
         if not self._program.python_json or self._program.strict:
             raise Unusual
         self._python = True

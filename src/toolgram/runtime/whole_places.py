@@ -1,9 +1,9 @@
 """The states of a machine for plain whole outputs, each with what its rows depend on, and with the rows that are plain.
 
-Strategy: which markers are owed, whether a call is open, and what has closed the last one, follow from the markers that
-have come, and from nothing else.  So all of that and the state make a *place*, and a *step* leads from one place to
-another.  Both are made when an output first needs them, from the rows of the machine, and kept: following a step is one
-look-up.  Nothing in a place depends on names or values, so there are few.
+Strategy: the markers so far determine which markers are owed, whether a call is open, and what has closed the last one.
+All of that and the state make a *place*, and a *step* leads from one place to another. Both are made from the rows of
+the machine when an output first needs them, and cached: following a step is one look-up. Places do not depend on names
+or values, so there are few.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _IN_CALL = frozenset(
 
 
 class Unusual(Exception):
-    """What a parser has to read."""
+    """Raised if a parser has to read the output."""
 
 
 class Step(NamedTuple):
-    """A transition that is plain: where it leads, and what it does with the characters."""
+    """A plain transition: where it leads, and what it does with the characters."""
 
     place: Place
     actions: tuple[Action, ...]
 
 
 class Member(NamedTuple):
-    """A key of an envelope: its JSON path and its step. For a string with it, the step of both; for arguments, the step
-    up to their brace, and the one after them. None if none may follow, or if the value decides."""
+    """A key of an envelope: its JSON path and its step; the step with a string as its value; the step up to the brace
+    of arguments, and the one after them. None if that may not follow, or if the value decides."""
 
     path: str
     step: Step
@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 
 class Places:
-    """All places of a program that were reached. `actions` are those that are known."""
+    """All places of a program that were reached. `actions` are the known ones."""
 
     def __init__(self, program: Program, actions: Mapping[str, Action]) -> None:
         self.program = program
@@ -52,7 +52,7 @@ class Places:
         self._known: dict[tuple[object, ...], Place] = {}
 
     def place(self, state: StateProgram, markers: OpenMarkers, begun: bool, after: frozenset[str] | None) -> Place:
-        """Return a place, which is made if it is new."""
+        """Return a place; make it if it is new."""
         key = state.name, markers, begun, after
         found = self._known.get(key)
         if found is None:
@@ -61,8 +61,7 @@ class Places:
 
 
 class Place:
-    """A state, the markers that are open there, whether a call is, and what has closed the last one: None if there was
-    no call."""
+    """A state, its open markers, whether a call is open, and what closed the last call (None: there was none)."""
 
     __slots__ = ("_after", "_markers", "_members", "_places", "_steps", "begun", "state")
 
@@ -76,14 +75,14 @@ class Place:
         self._members: dict[tuple[str, str], Member] = {}
 
     def step(self, trigger: str) -> Step:
-        """Return the step of a trigger. Raises Unusual for one that is not plain."""
+        """Return the step of a trigger. Raise Unusual if it is not plain."""
         step = self._steps.get(trigger) or self.step_of(trigger)
         if step is None:
             raise Unusual
         return step
 
     def step_of(self, trigger: str) -> Step | None:
-        """Return the step of a trigger; None for one that is not plain."""
+        """Return the step of a trigger, or None if it is not plain."""
         move = self.state.row.get(trigger)
         step = None if move is None else self._plain_step(move)
         if step is not None:

@@ -1,8 +1,7 @@
 """Values of a plain whole output: read at once, or refused.
 
-Strategy: the json module finds the end of an object and says whether it is one; an expression takes a key or a string
-of an envelope; the islands read Python arguments and tagged values, which they know best.  What they would repair, note
-or refuse is `Unusual`.
+Strategy: the json module finds the end of an object and checks it; an expression reads a key or a string of an
+envelope; the islands read Python arguments and tagged values. Whatever they repair, note or refuse is `Unusual`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from toolgram.tools.reading import Tools
 if TYPE_CHECKING:
     from toolgram.tools.parameters import Parameters
 
-_LONG = 4_096  # characters: to read so many in vain costs more than counting their brackets
+_LONG = 4_096  # characters: from here on, counting brackets costs less than reading in vain
 _python_begins = re.compile(r"\{[ \t\r\n]*+'").match
 _any_blanks = re.compile(r"\s*+").match
 _key = re.compile(rf"""[ \t\r\n]*+(["'])(\w{{1,{LONGEST_WORD}}}+)\1[ \t\r\n]*+:[ \t\r\n]*+""").match
@@ -39,11 +38,11 @@ _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def _refuse_constant(word: str) -> Any:
-    raise ValueError(word)  # NaN and the infinities are no JSON
+    raise ValueError(word)  # NaN and the infinities are not JSON
 
 
 def _once(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Return the members of an object. Raises ValueError for a key that is there twice."""
+    """Return the members of an object. Raise ValueError for a repeated key."""
     if len(dict(members)) < len(members):
         raise ValueError("a key twice")
     return members
@@ -59,7 +58,7 @@ def skip_blanks(text: str, pos: int) -> int:
 
 
 def end_of_object(text: str, start: int) -> int:
-    """Return where the JSON object ends that begins at `start`. Raises Unusual if none does that is read as it is."""
+    """Return where the JSON object at `start` ends. Raise Unusual if it is not plain."""
     if len(text) - start > _LONG and text.count("{", start) + text.count("[", start) > MOST_WHOLE_BRACKETS:
         raise Unusual
     try:
@@ -109,7 +108,7 @@ def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
 
 
 def begins_python(text: str, pos: int) -> bool:
-    """Whether the object at `pos` begins with a key in Python's quotes."""
+    """Return whether the object at `pos` begins with a key in single quotes."""
     return _python_begins(text, pos) is not None
 
 
@@ -146,7 +145,7 @@ def loose_object(text: str, pos: int) -> tuple[str, int, list[tuple[int, str]]]:
 
 
 def _from_python(text: str, pos: int, depth: int) -> tuple[str, int]:
-    """Return what is written for Python's spelling from `pos` on, inside so many brackets, up to the end of all."""
+    """Return the JSON for Python's spelling from `pos` on, at this depth, up to the end of all brackets."""
     parts: list[str] = []
     for token in _python_token.finditer(text, pos):
         kind = token.lastindex or 0
@@ -168,7 +167,7 @@ def _from_python(text: str, pos: int, depth: int) -> tuple[str, int]:
 
 
 def _checked(written: str, end: int) -> tuple[str, int]:
-    """Return what was written of an object. Raises Unusual if it is none, or not whole."""
+    """Return the JSON of an object and its end. Raise Unusual if it is not a whole object."""
     if end_of_object(written, 0) != len(written):
         raise Unusual
     return written, end
@@ -177,8 +176,8 @@ def _checked(written: str, end: int) -> tuple[str, int]:
 def tagged_value(
     program: Program, state: StateProgram, text: str, pos: int, key: str, declared: Parameters | None, tools: Tools
 ) -> tuple[str, int, Symbol | None, int]:
-    """Return the JSON of a tagged value, where it ends, and the marker that closes it, and where that ends. No marker
-    closes a value that ends by itself."""
+    """Return the JSON of a tagged value, where it ends, the marker that closes it (None if it ends by itself), and
+    where that ends."""
     typed, alone = state.typed, "value_end" in state.row
     kind = value_kind(typed, alone)
     if (
@@ -216,7 +215,6 @@ def _value_alone(state: StateProgram, value: Value, text: str, pos: int) -> tupl
 
 
 def _value_to_marker(value: MarkedValue, raw: str) -> str:
-    """Return the JSON of a value that a marker ends."""
     written = ""
     if raw:
         if value.read(raw, 0, False) < len(raw) or value.broken or value.in_string:
@@ -229,7 +227,7 @@ def _value_to_marker(value: MarkedValue, raw: str) -> str:
 
 
 def _closes(state: StateProgram, symbol: Symbol, text: str, end: int, names: frozenset[str]) -> bool:
-    """Whether a marker that ends at `end` closes the value in which it stands, by what follows it."""
+    """Return whether a marker that ends at `end` closes its value, by what follows it."""
     look = state.looks.get(symbol.trigger)
     again = state.again.match(text, end) if state.again is not None else None
     if again is not None and again.end() > end:

@@ -1,4 +1,4 @@
-"""What is withheld of a call that the model may only mention (see `runtime.mentions`)."""
+"""Withheld events of a call that the model may only mention (see `runtime.mentions`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ NO_TEXT = "` \t\r\n"  # what may follow a call in a fence: its end
 
 
 class NotACall(Exception):
-    """What is withheld is text: up to `at`, or to the `follows` characters after those that events account for.
-
-    `follows` is how much of the text after the call came with it. It depends on the deltas.
-    """
+    """Raised if what is withheld is text, up to `at`, or up to `follows` characters after those that events account
+    for. `follows` is how much of the text after the call came with it; it depends on the deltas."""
 
     def __init__(self, at: int | None = None, follows: int = 0) -> None:
         super().__init__()
@@ -25,9 +23,9 @@ class NotACall(Exception):
 
 
 class Mention:
-    """What says whether a call in the text is only mentioned: the code that the text has opened and the meaning of that
-    text ("content" or "reasoning"), its end if that may open what a call is in, a call that counts only if nothing
-    follows it, and up to where, in text that is read again, what opens a call is text."""
+    """What decides whether a call is only mentioned: the code that is open in the text, the `meaning` of that text, its
+    `tail` if that may open what a call is in, a `withheld` call, and up to where (`quoted_to`) the openers of calls are
+    text in text that is read again."""
 
     __slots__ = ("marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
 
@@ -39,7 +37,7 @@ class Mention:
         self.withheld: Withheld | None = None
 
     def copy(self) -> Mention:
-        """Return the same, where nothing is withheld."""
+        """Return a copy without what is withheld."""
         made = Mention()
         made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
         made.spelled = self.spelled
@@ -47,10 +45,8 @@ class Mention:
 
 
 class Withheld:
-    """The events from the opening of a call on, and what is needed to read its text again.
-
-    `closers` are the markers that close the thought in which the call is; a call that is open there is a part of it.
-    """
+    """The events since the opening of a call, and what is needed to read its text again. `closers` are the markers that
+    close the thought around the call; a call that is still open there is part of the thought."""
 
     __slots__ = (
         "begin",
@@ -74,31 +70,30 @@ class Withheld:
     def __init__(self, saved: Any, sent: list[BufferedEvent], begin: int, closers: tuple[str, ...]) -> None:
         self.events: list[BufferedEvent] = []
         self.sent = sent  # the events before these
-        self.saved = saved  # the stream as it was before them
-        self.begin = begin  # where in the text that is read the part begins that `raw` does not have
+        self.saved = saved  # the stream before them
+        self.begin = begin  # where the part of the current text begins that `raw` does not have
         self.raw: list[str] = []
         self.length = 0  # of `raw`, in characters
         self.closers = closers
-        self.opening = 1  # how many characters open it; they are text if it is given up, so nothing is withheld twice
-        self.is_header = False  # it begins with the header of a message, which may be that of text
-        self.is_fence = False  # it begins with a fence, which may have no call in it
+        self.opening = 1  # characters of the opener: they are text if it is given up, so nothing is withheld twice
+        self.is_header = False  # it begins with the header of a message, which may be text
+        self.is_fence = False  # it begins with a fence, which may contain no call
         self.in_message = False  # it is in a message to the user,
-        self.is_text = False  # which has other text
-        self.token = ""  # with which the turn has ended
-        self.is_over = False  # that another such token has come: no message follows
-        self.is_certain = False  # that it has, by the id of the token
-        self.is_last = False  # what follows that token was read, and is no message
+        self.is_text = False  # which also has text
+        self.token = ""  # the token that ended the turn
+        self.is_over = False  # another such token has come: no message follows
+        self.is_certain = False  # the id of the token makes the end certain
+        self.is_last = False  # the text after that token was read, and is not a message
 
     def keep(self, text: str, waiting: int) -> None:
-        """Note that the text was read, but for so many characters at its end, which come again."""
+        """Note that the text was read, except `waiting` characters at its end, which come again."""
         self.raw.append(text[self.begin :])
         self.length += len(self.raw[-1])
         self.begin = waiting
 
     def find_closer(self, text: str, pos: int, in_call: bool) -> tuple[int, int] | None:
-        """Return where in `text` a marker that closes the thought begins and ends: after `pos`, or, inside a call, one
-        that ends there and may have begun before. None if it is not closed, or is at `pos`: then what follows is no
-        part of it."""
+        """Return where a marker that closes the thought begins and ends in `text`: after `pos` or, inside a call, one
+        that may have begun before. None if there is none, or if it is at `pos`: what follows is outside the thought."""
         if not self.closers:
             return None
         most = max(map(len, self.closers)) - 1
@@ -112,18 +107,18 @@ class Withheld:
         return None
 
     def cut_off(self) -> None:
-        """Mark the calls as truncated: whether something would have followed them is not known."""
+        """Mark the calls as truncated: something might have followed them."""
         for event in self.events:
             if isinstance(event, ToolCallEnd):
                 event.status = "truncated"
 
     def is_text_with(self, text: str) -> bool:
-        """Whether text follows: anything but blanks, and but the end of a fence if the turn has not ended."""
+        """Return whether text follows: anything but blanks and, unless the turn has ended, the end of a fence."""
         return bool(text.strip() if self.token else text.strip(NO_TEXT))
 
     @property
     def has_call(self) -> bool:
-        """Whether a call was certain, but for what follows it."""
+        """True if a call was certain, but for what follows it."""
         return any(isinstance(event, ToolCallStart) for event in self.events)
 
 
