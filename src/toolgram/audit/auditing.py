@@ -39,7 +39,7 @@ class Audit:
     models: dict[str, Counter[str]] = field(default_factory=dict)
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     formats: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[BadFile] = field(default_factory=list)
 
     def add(self, other: Audit) -> None:
         """Add the result of rows that come after these."""
@@ -70,7 +70,7 @@ class Audit:
                 for model, counts in self.models.items()
             ],
             "examples": self.examples,
-            "problems": self.problems,
+            "problems": [each.said for each in self.problems],
         }
 
 
@@ -107,7 +107,7 @@ def _batches(files: Sequence[str], found: Audit) -> Iterator[Batch]:
             for batch in read_batches(path, ()):
                 yield batch._replace(file=named(path))
         except BadFile as error:
-            found.problems.append(str(error))
+            found.problems.append(error)
 
 
 def _rows(batch: Batch) -> Iterator[tuple[int, Any]]:

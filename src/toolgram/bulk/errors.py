@@ -25,4 +25,4 @@ class MissingPackage(ToolgramError):
 
 def missing(package: str, needed_for: str) -> MissingPackage:
     """Return the error for a package that is not installed."""
-    return MissingPackage(f"{needed_for} needs {package}: {install_line(package)}")
+    return MissingPackage(f"{needed_for} needs {package}, which is not installed: {install_line(package)}")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from toolgram.anomalies import KINDS
+from toolgram.anomalies import KINDS, page_of
 from toolgram.bulk.summary import MOST_SHOWN, Summary
 from toolgram.bulk.writing import new_file
 
@@ -61,7 +61,15 @@ def _anomalies(summary: Summary) -> str:
     rows = []
     for kind, count in summary.anomalies.most_common(MOST_SHOWN):
         at = summary.examples.get(kind, {"file": "", "line": 0, "text": ""})
-        rows.append((kind, f"{count:,}", KINDS.get(kind, ""), f"{at['file']} line {at['line']}", at["text"]))
+        rows.append(
+            (
+                kind,
+                f"{count:,}",
+                f"{KINDS.get(kind, '')} (see {page_of(kind)})",
+                f"{at['file']} line {at['line']}",
+                at["text"],
+            )
+        )
     return _table(("kind", "times", "what it is", "first", "example"), rows)
 
 

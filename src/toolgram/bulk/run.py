@@ -63,7 +63,7 @@ class Outcome:
     """The result of a run: its summary, and the problems with files."""
 
     summary: Summary = field(default_factory=Summary)
-    problems: list[str] = field(default_factory=list)
+    problems: list[BadFile] = field(default_factory=list)
 
 
 def check_run(run: Run) -> None:
@@ -178,4 +178,4 @@ def _batches(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outco
                 if parts is None or not parts.has(name):
                     yield batch._replace(file=named(path), part=name)
         except BadFile as error:
-            outcome.problems.append(str(error))
+            outcome.problems.append(error)

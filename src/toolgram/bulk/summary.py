@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.anomalies import KINDS, REPAIRED
+from toolgram.anomalies import KINDS, REPAIRED, page_of
 from toolgram.message import Message
 
 MOST_SHOWN = 10
@@ -114,5 +114,5 @@ class Summary:
         for kind, count in self.anomalies.most_common(MOST_SHOWN):
             at = self.examples.get(kind)
             shown = f"; first in {at['file']} line {at['line']}: {at['text']!r}" if at else ""
-            said.append(f"{count:,} x {kind}: {KINDS.get(kind, '')}{shown}")
+            said.append(f"{count:,} x {kind}: {KINDS.get(kind, '')} (see {page_of(kind)}){shown}")
         return said

@@ -520,7 +520,7 @@ def _responses(answering: _Answering) -> Parts:
     gateway, turn = answering.gateway, answering.turn
     adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=answering.ask.body)
     parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage))
-    return parts, lambda refusal: adapter.fail(refusal.code or "server_error", refusal.message)
+    return parts, lambda refusal: adapter.fail(refusal.code or "server_error", refusal.said)
 
 
 def _messages(answering: _Answering) -> Parts:
