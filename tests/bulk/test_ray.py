@@ -112,7 +112,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl.gz").write_bytes(b"plain")
     outcome = run(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl", ray=True)
     assert len(outcome.problems) == 1
-    assert "in.jsonl.gz: cannot be read" in outcome.problems[0]
+    assert "in.jsonl.gz: cannot be read" in str(outcome.problems[0])
 
 
 def test_map_batches() -> None:

@@ -253,7 +253,7 @@ def test_a_file_that_cannot_be_read_does_not_end_the_run(tmp_path: Path) -> None
     log = write_log(tmp_path / "in.jsonl", 3)
     job = Run([str(tmp_path / "absent"), str(log)], OPTIONS, str(tmp_path / "out.jsonl"))
     outcome = run_to_file(job, lambda rows, size: None)
-    assert outcome.problems == [f"{tmp_path}/absent: cannot be read: No such file or directory"]
+    assert [*map(str, outcome.problems)] == [f"{tmp_path}/absent: cannot be read: No such file or directory"]
     assert outcome.summary.rows == 3
 
 

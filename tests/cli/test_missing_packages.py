@@ -31,7 +31,7 @@ def test_one_line_says_how_to_install_it(arguments: list[str], package: str, ext
     assert "Traceback" not in run.stderr
     (line,) = [line for line in run.stderr.splitlines() if "is not installed" in line]
     assert f"this needs {package}" in line
-    assert line.endswith(f"[{extra}]'")
+    assert line.endswith(f"[{extra}]' (see reference/errors/MissingPackage/)")
     assert f"{sys.executable} -m pip install" in line
 
 

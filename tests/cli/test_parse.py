@@ -110,8 +110,8 @@ class TestExitStatus:
         assert result.exit_code == 1
         assert json.loads(result.stdout)["content"] == "text"
         assert result.stderr.splitlines() == [
-            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory",
-            f"toolgram: {tmp_path}: cannot be read: Is a directory",
+            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory (see reference/errors/BadFile/)",
+            f"toolgram: {tmp_path}: cannot be read: Is a directory (see reference/errors/BadFile/)",
         ]
 
     def test_truncated_call_is_usable(self) -> None:
@@ -243,7 +243,7 @@ class TestEvents:
             process = start(*V11, stdout=full)
             _, complaint = process.communicate(b"text", timeout=WAIT)
         assert process.returncode == 1
-        assert complaint == b"toolgram: cannot write: No space left on device\n"
+        assert complaint == b"toolgram: cannot write: No space left on device (see reference/errors/BadFile/)\n"
 
 
 def _payload(event: dict[str, Any], kind: str) -> str:

@@ -47,9 +47,9 @@ class Source:
                 return name
         if variant is None and len(self.templates) == 1:
             return next(iter(self.templates))
-        there = ", ".join(sorted(self.templates)) or "none"
-        wanted = f"no chat template {variant!r}" if variant is not None else "no `chat_template` that would be taken"
-        raise TemplateError(f"{self.place}: {wanted}; variants there: {there}")
+        there = f"{', '.join(sorted(self.templates))}; name one as the variant" if self.templates else "none"
+        wanted = f"no chat template {variant!r}" if variant is not None else "no chat template that would be taken"
+        raise TemplateError(f"{self.place}: {wanted}; there are: {there}")
 
     def template(self, variant: str | None) -> str:
         """The text of that template."""
