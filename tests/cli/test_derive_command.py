@@ -329,7 +329,10 @@ class TestTemplates:
         ("{}", "no chat template that would be taken; there are: none"),
         ('{"chat_template": 7}', "there are: none"),
         ('{"chat_template": []}', "there are: none"),
-        ('{"chat_template": [{"name": "a", "template": "x"}, {"name": "b", "template": "y"}]}', "there are: a, b; name one as the variant"),
+        (
+            '{"chat_template": [{"name": "a", "template": "x"}, {"name": "b", "template": "y"}]}',
+            "there are: a, b; name one as the variant",
+        ),
         ('{"chat_template": "\\ud800"}', "half a surrogate pair"),
     ],
 )
@@ -361,7 +364,10 @@ def test_a_bad_template_is_one_line_and_status_1(text: str, problem: str) -> Non
 def test_a_file_that_is_not_there() -> None:
     result = run("nowhere.jinja")
     assert result.exit_code == 1
-    assert result.stderr == "toolgram: nowhere.jinja: cannot be read: No such file or directory (see reference/errors/BadFile/)\n"
+    assert (
+        result.stderr
+        == "toolgram: nowhere.jinja: cannot be read: No such file or directory (see reference/errors/BadFile/)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -393,13 +399,17 @@ def without_jinja(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_without_jinja(hermes: Path) -> None:
     done = without_jinja("derive", str(hermes))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"toolgram: this needs jinja2, which is not installed: {install_line('jinja2')} (see ")
+    assert done.stderr.startswith(
+        f"toolgram: this needs jinja2, which is not installed: {install_line('jinja2')} (see "
+    )
 
 
 def test_other_commands_without_jinja() -> None:
     done = without_jinja("export", "hermes", "--target", "response_template")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"toolgram: this needs jinja2, which is not installed: {install_line('jinja2')} (see ")
+    assert done.stderr.startswith(
+        f"toolgram: this needs jinja2, which is not installed: {install_line('jinja2')} (see "
+    )
     assert without_jinja("formats").returncode == 0
 
 

@@ -15,8 +15,7 @@ class BadFile(ToolgramError):
 
 
 class BadTarget(BadFile):
-    """A file that a run would write must not be written, because something would be lost. Nothing has been opened
-    yet."""
+    """A file that a run would write must not be written, because something would be lost. Nothing was opened."""
 
 
 class MissingPackage(ToolgramError):

@@ -15,8 +15,7 @@ import typer
 
 from toolgram import Format, Message, ToolgramError
 from toolgram.bulk.inputs import named
-from toolgram.bulk.options import Columns, RowOptions
-from toolgram.bulk.rows import checked_calls
+from toolgram.bulk.rows import Columns, RowOptions, checked_calls
 from toolgram.bulk.run import Run
 from toolgram.cli import options
 from toolgram.cli.options import load_chosen_format, load_required_format, read_tools
