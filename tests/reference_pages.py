@@ -22,6 +22,7 @@ from toolgram.gateway.errors import Refusal
 from toolgram.program.look_ahead import TooManyWays
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+PACKAGE = Path(toolgram.__file__).parent
 TOOLS = [
     {
         "name": "get_weather",

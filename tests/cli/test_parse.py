@@ -152,7 +152,7 @@ class TestExitStatus:
 
     @pytest.mark.parametrize(
         ("content", "why"),
-        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not JSON")],
+        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not UTF-8")],
     )
     def test_bad_tools(self, tmp_path: Path, content: str, why: str) -> None:
         path = tmp_path / "tools.json"

@@ -226,5 +226,5 @@ class TestRows:
             command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 1
-            assert f"needs pyarrow: {install_line('pyarrow')}" in done.stderr
+            assert f"needs pyarrow, which is not installed: {install_line('pyarrow')} (see " in done.stderr
             assert done.stderr.count("\n") == 1

@@ -82,6 +82,8 @@ class DeriveOptions:
         return bos_token, source.eos_token if self.eos_token is None else self.eos_token
 
     def _format(self, source: Source, isolate: bool) -> tuple[toolgram.Format, DeriveReport]:
+        import toolgram.derive.deriving  # so that a missing package is known by its name
+
         bos_token, eos_token = self._tokens(source)
         fmt = toolgram.derive_format(
             source.template,

@@ -170,6 +170,3 @@ async def serve(servers: Sequence[Settings], say: Callable[[str], None]) -> None
         timeout_keep_alive=KEEP_ALIVE,
     )
     await _Server(config, gateways, say).serve()
-
-
-__all__ = ["Settings", "application", "serve"]

@@ -1,7 +1,7 @@
 """The servers that the gateway can use: what each is sent, and how its stream is read.
 
-Strategy: one row per kind of server, which writes the body of a request for raw text and reads a message of the stream that
-it returns. Everything else (connections, time, errors) is in `engine`.
+Strategy: one row per kind of server. It writes the body of a request for raw text and reads one message of the stream.
+Everything else (connections, time, errors) is in `engine`.
 """
 
 from __future__ import annotations
