@@ -63,5 +63,6 @@ def test_an_unknown_name_says_what_to_do() -> None:
     with pytest.raises(toolgram.UnknownFormat) as caught:
         toolgram.get_format("qwen3_code")
     assert "did you mean qwen3_coder or " in str(caught.value)
+    assert str(caught.value).partition("?")[0].count(" or ") == 2, "three names"
     assert "id of a model" in str(caught.value)
     assert "toolgram derive" in str(caught.value)
