@@ -39,8 +39,9 @@ def test_every_kind_has_a_page() -> None:
 
 def classes_of_errors() -> set[type[ToolgramError]]:
     """The class of every error, with all modules imported that define one."""
-    for path in (reference_pages.PACKAGE).rglob("*.py"):
-        if re.search(r"^class \w+\((?:.*\b)?(?:ToolgramError|TemplateError|BadFile)\b.*\):", path.read_text(encoding="utf-8"), re.M):
+    defines = re.compile(r"^class \w+\((?:.*\b)?(?:ToolgramError|TemplateError|BadFile)\b.*\):", re.M)
+    for path in reference_pages.PACKAGE.rglob("*.py"):
+        if defines.search(path.read_text(encoding="utf-8")):
             importlib.import_module(".".join(path.relative_to(reference_pages.PACKAGE.parent).with_suffix("").parts))
     found, left = set(), [ToolgramError]
     while left:

@@ -109,9 +109,10 @@ class TestExitStatus:
         result = run(*V11, str(tmp_path / "absent.txt"), str(tmp_path), str(tmp_path / "good.txt"))
         assert result.exit_code == 1
         assert json.loads(result.stdout)["content"] == "text"
+        page = "reference/errors/BadFile/"
         assert result.stderr.splitlines() == [
-            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory (see reference/errors/BadFile/)",
-            f"toolgram: {tmp_path}: cannot be read: Is a directory (see reference/errors/BadFile/)",
+            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory (see {page})",
+            f"toolgram: {tmp_path}: cannot be read: Is a directory (see {page})",
         ]
 
     def test_truncated_call_is_usable(self) -> None:

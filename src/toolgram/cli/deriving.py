@@ -20,6 +20,7 @@ import toolgram
 from toolgram.bulk.writing import cannot_write
 from toolgram.cli.findings import report_lines, warnings_of
 from toolgram.cli.options import TEMPLATE, Bos, Eos, Variant
+from toolgram.cli.template_table import print_template_table
 from toolgram.cli.templates import Source, read_template, safe_name
 from toolgram.cli.terminal import complain, console, refuse, spelled_out, write_file
 
@@ -156,15 +157,13 @@ def derive(
     Exit status: 0 derived; 1 a template that cannot be rendered or read, or files that cannot be written; 2 a mistake
     in the command.
     """
-    from toolgram.cli.template_table import print_template_table
-
     options = DeriveOptions(bos, eos, checked_name(name), read_kwargs(kwarg or []), strict)
     if (template is None) == (table is None):
         refuse("say what to derive from: either TEMPLATE or --table DIR")
     if table is not None:
         if (folder, name, variant, report) != (None, None, None, False):
             refuse("--table prints rows; -o, --name, --variant and --report need one TEMPLATE")
-        return print_template_table(table, options)
+        return print_template_table(table, options.report)
     _derive_one(template or "", variant, options, folder, report)
     return None
 

@@ -90,21 +90,18 @@ def parse(
     """
     modes = [name for name, on in (("--events", events), ("--pretty", pretty), ("--jsonl", jsonl is not None)) if on]
     inputs = files or ["-"]
-    _check_options(modes, inputs, validate, tools is not None)
     columns = Columns(tools_column, prefix_column, format_column, finish_reason_column)
     rows_only = {
         "--output": output, "--keep": keep, "--errors": errors, "--resume": resume, "--report": report,
         "--ray": ray or ray_address, "--workers": workers > 1, "a column": columns.named(),
     }  # fmt: skip
-    if jsonl is None and (given := [name for name, value in rows_only.items() if value]):
-        refuse(f"{given[0]} is for rows: say which field holds the output text, --jsonl FIELD")
+    _check_options(modes, inputs, validate, tools is not None, [name for name, value in rows_only.items() if value])
     fmt = load_chosen_format(format_name, grammar, machine)
     if fmt is None and jsonl is not None and not columns.named():  # as `toolgram serve --record` writes them
         columns = Columns("tools", "prefix", "format", "finish_reason")
     if fmt is None and columns.format is None:
         fmt = load_required_format(format_name, grammar, machine, "say how to read the output: --format NAME")
-    if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
-        complain("reading standard input; end it with Ctrl-D")
+    _say_that_input_is_awaited(inputs)
     declared = read_tools(tools)
     if jsonl is not None:
         kept = tuple(name for each in keep or () for name in each.split(","))
@@ -113,12 +110,17 @@ def parse(
         on_ray = ray or ray_address is not None
         return print_rows(Run(inputs, row, output, errors, workers, resume, on_ray, ray_address, report, also_read))
     assert fmt is not None
-    show = _print_event if events else _print_painted if pretty else _print_message
+    show = {"--events": _print_event, "--pretty": _print_painted}.get(modes[0] if modes else "", _print_message)
     reading = Reading(fmt, declared, prefix, finish_reason, strict, validate, chunk)
     return max([_shown(show, reading, path, inputs) for path in inputs])
 
 
-def _check_options(modes: list[str], inputs: list[str], validate: bool, has_tools: bool) -> None:
+def _say_that_input_is_awaited(inputs: list[str]) -> None:
+    if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
+        complain("reading standard input; end it with Ctrl-D")
+
+
+def _check_options(modes: list[str], inputs: list[str], validate: bool, has_tools: bool, for_rows: list[str]) -> None:
     """Refuse options that do not go together."""
     if len(modes) > 1:
         refuse(f"{' and '.join(modes)} exclude one another: choose one")
@@ -130,6 +132,8 @@ def _check_options(modes: list[str], inputs: list[str], validate: bool, has_tool
         refuse("--events reads one input: with several, it would not be clear which one an event belongs to")
     if inputs.count("-") > 1:
         refuse("standard input (-) can only be read once")
+    if for_rows and "--jsonl" not in modes:
+        refuse(f"{for_rows[0]} is for rows: say which field holds the output text, --jsonl FIELD")
 
 
 @dataclass

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rich.table import Table
 from rich.text import Text
 
 import toolgram
 from toolgram.bulk.errors import BadFile
-from toolgram.cli.deriving import DeriveOptions
 from toolgram.cli.findings import warnings_of
 from toolgram.cli.templates import Source, read_template
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, on_one_line, shortened
 
 if TYPE_CHECKING:
+    from toolgram.derive.report import DeriveReport
     from toolgram.derive.result import MarkerRegistry
 
+Derive: TypeAlias = "Callable[[Source], DeriveReport]"
 COLUMNS = ("template", "reasoning", "content", "tools", "call id", "markers", "format", "probes", "warnings", "ms")
 PLAINEST = "{{ messages[-1].content }}"
 LONGEST_MARKERS = 120
@@ -40,33 +41,33 @@ class Entry(NamedTuple):
     exact: bool = False
 
 
-def print_template_table(folder: str, options: DeriveOptions) -> int:
+def print_template_table(folder: str, derived: Derive) -> int:
     """Print one row per template below the folder. Return exit status 1 if one gives no format. Raises BadFile."""
     paths = sorted(Path(folder).rglob("*.jinja")) if Path(folder).is_dir() else []
     if not paths:
         raise BadFile(f"{folder}: no *.jinja in it" if Path(folder).is_dir() else f"{folder}: not a folder")
-    failed = (_print_table if sys.stdout.isatty() else _print_lines)(_entries(paths, Path(folder), options))
+    failed = (_print_table if sys.stdout.isatty() else _print_lines)(_entries(paths, Path(folder), derived))
     if failed:
         complain(f"{failed} of {len(paths)} templates give no format")
     return NOTHING_USABLE if failed else USABLE
 
 
-def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterator[Entry]:
+def _entries(paths: list[Path], folder: Path, derived: Derive) -> Iterator[Entry]:
     with suppress(toolgram.ToolgramError):
-        options.report(Source(PLAINEST))  # warm-up: otherwise the first derivation would also measure the imports
+        derived(Source(PLAINEST))  # warm-up: otherwise the first derivation would also measure the imports
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:
-            yield entry(label, path, options)
+            yield entry(label, path, derived)
         except toolgram.ToolgramError as error:
             yield Entry((label, f"cannot be derived from: {on_one_line(error.said)}", *[""] * (len(COLUMNS) - 2)))
 
 
-def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
+def entry(label: str, path: Path, derived: Derive) -> Entry:
     """Return the row of one template. Raises ToolgramError."""
     source = read_template(str(path))
     began = time.perf_counter()
-    report = options.report(source)
+    report = derived(source)
     took = time.perf_counter() - began
     found, probes = report.found, len(report.probes)
     markers, form = short_markers(found.markers), report.shipped or "derived"
