@@ -104,11 +104,8 @@ def _schema(said: Mapping[str, Any] | None, where: str) -> Mapping[str, Any] | N
 
 def _called(said: Mapping[str, Any], id_name: str, name: Any, arguments: Any) -> dict[str, Any]:
     """Return a call, as a chat template takes it."""
-    return {
-        "id": given(said, id_name, str, ""),
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-    }
+    function = {"name": name, "arguments": arguments}
+    return {"id": given(said, id_name, str, ""), "type": "function", "function": function}
 
 
 def _named(said: Mapping[str, Any], where: str) -> str:

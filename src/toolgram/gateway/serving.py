@@ -170,3 +170,6 @@ async def serve(servers: Sequence[Settings], say: Callable[[str], None]) -> None
         timeout_keep_alive=KEEP_ALIVE,
     )
     await _Server(config, gateways, say).serve()
+
+
+__all__ = ["Settings", "application", "serve"]
