@@ -14,8 +14,8 @@ from random import Random
 import toolgram
 from benchmarks.measure import Floor
 from toolgram.bulk.inputs import LINES, Batch
-from toolgram.bulk.options import RowOptions
-from toolgram.bulk.running import BatchReader, Job
+from toolgram.bulk.rows import RowOptions
+from toolgram.bulk.running import Job
 
 ROUNDS = 9
 REPEATS = 4_000  # of one delta, between two readings of the clock
@@ -51,12 +51,12 @@ def bulk(kind: str) -> tuple[float, float]:
     """Rows and megabytes per second of processor time, of one worker."""
     data = rows(kind)
     count = data.count(b"\n")
-    reader = BatchReader(Job(RowOptions("text", toolgram.get_format("hermes")), "plain"))
+    answered = Job(RowOptions("text", toolgram.get_format("hermes")), "plain").reader()
     batch = Batch("rows", LINES, 1, data, len(data))
-    answer = reader.answer(batch)
+    answer = answered(batch)
     if answer.summary["calls"] != {"complete": count}:
         sys.exit(f"bulk reads {kind} wrongly: {answer.summary['calls']}")
-    best = min(seconds(lambda: reader.answer(batch), 1) for _ in range(5))
+    best = min(seconds(lambda: answered(batch), 1) for _ in range(5))
     return count / best, len(data) / 1e6 / best
 
 

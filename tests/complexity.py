@@ -26,7 +26,7 @@ CEILINGS = {
     ("export",): 6_000,
     ("spec", "program", "tools"): 6_000,
     ("integrations",): 3_200,
-    ("cli",): 3_000,
+    ("cli",): 2_960,
     ("gateway",): 2_600,
     ("bulk",): 1_900,
 }

@@ -16,11 +16,13 @@ from typing import Any
 import toolgram
 from toolgram.anomalies import KINDS
 from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
-from toolgram.derive.errors import OutOfBudget, TemplateError
+from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
 from toolgram.gateway.engine import NoServer
 from toolgram.gateway.errors import Refusal
+from toolgram.program.look_ahead import TooManyWays
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+PACKAGE = Path(toolgram.__file__).parent
 TOOLS = [
     {
         "name": "get_weather",
@@ -221,10 +223,19 @@ ERRORS = (
         'toolgram.load_format("my.lark", "absent.yaml")',
     ),
     Raised(
+        TooManyWays,
+        "`load_format` raises it as a FormatError, which names the file. Let fewer states follow a value that is not "
+        "closed.",
+    ),
+    Raised(
         TemplateError,
         "Give the chat template of the model itself, as in its `tokenizer_config.json`. Templates in Go's language, as "
         "Ollama has them, are not read.",
         'toolgram.derive_format("{% for m in messages %}")',
+    ),
+    Raised(
+        CostlyTemplate,
+        "Give the chat template of the model itself. If it is, give the format by name, or write its two files.",
     ),
     Raised(
         OutOfBudget,
@@ -237,7 +248,7 @@ ERRORS = (
     ),
     Raised(BadFile, "Check that the file exists, is readable, and has the columns that the command names."),
     Raised(BadTarget, "Write to another file: this one is an input, or another output of the same run."),
-    Raised(MissingPackage, "Run the command at the end of the message: it fits how toolgram was installed."),
+    Raised(MissingPackage, "Run the command in the message: it fits how toolgram was installed."),
     Raised(
         Refusal,
         "The gateway answers the request with this status and message, in the error object of its API. Correct the "

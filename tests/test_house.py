@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.complexity import MOST_COMPLEX, functions
+from tests.complexity import CEILINGS, MOST_COMPLEX, functions, lines
 from tests.imports import circles, imports_of, one_way_round
 from toolgram import limits
 
 MOST = 600  # lines
+WITHIN = ("cli", "gateway", "bulk")  # parts that have reached their ceiling, and stay below it
 LONGEST = 140  # characters of a line in grammars and machines
 FOLDERS = (
     "src",
@@ -78,6 +79,11 @@ def test_shared_grammars_have_blanks_of_the_same_number(root: Path) -> None:
     ]
     assert len(blanks) >= 6
     assert [each for each in blanks if each[1] != rf"WS: /[ \t\r\n]{{1,{limits.MOST_BLANKS}}}/"] == []
+
+
+@pytest.mark.parametrize("part", WITHIN)
+def test_a_part_stays_below_its_ceiling(part: str) -> None:
+    assert lines()[part] <= CEILINGS[part,]
 
 
 def test_functions_are_less_complex_than_the_limit() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -51,3 +53,17 @@ def test_try_and_explain_agree() -> None:
     assert next(each["name"] for each in data["alternatives"] if each["better"]) == "hermes"
     status, said = run("explain", text="Hello.")
     assert (status, "no shipped format finds" in said) == (1, True)
+
+
+def test_the_help_says_which_command_when() -> None:
+    _, said = run("try", "--help", text="")
+    for command in ("`try` for", "`explain` for", "`doctor` for", "`audit` for"):
+        assert command in " ".join(said.split())
+
+
+def test_all_use_the_one_recogniser(root: Path) -> None:
+    """Who recognises a format calls `recognise` or `best_format`, and nothing ranks formats by itself."""
+    users = ("src/toolgram/cli/trying.py", "src/toolgram/explain/__init__.py", "src/toolgram/derive/doctor.py",
+             "src/toolgram/audit/auditing.py", "src/toolgram/wrapping.py", "playground/bridge.py")  # fmt: skip
+    for user in users:
+        assert re.search(r"\b(recognise|best_format)\(", (root / user).read_text(encoding="utf-8")), user

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import toolgram
 from tests import reference_pages
-from toolgram.anomalies import KINDS
-
-PRIVATE = {"TooManyWays", "CostlyTemplate"}  # caught inside of the package, or raised as the class above
+from toolgram.anomalies import KINDS, Anomaly
+from toolgram.bulk.report import report
+from toolgram.bulk.summary import Summary
+from toolgram.cli.app import app
+from toolgram.errors import ToolgramError
+from toolgram.gateway.errors import Refusal, error_body
+from toolgram.gateway.recording import Answered, recent_page
 
 
 def test_the_pages_are_current() -> None:
@@ -30,19 +37,62 @@ def test_every_kind_has_a_page() -> None:
     assert {*reference_pages.ANOMALIES, *reference_pages.DERIVED_ONLY} == set(KINDS)
 
 
-def test_every_error_has_a_page(root: Path) -> None:
-    """In the order of the source, so that a subclass of a subclass counts."""
-    bases = {"ToolgramError"}
-    sources = [path.read_text(encoding="utf-8") for path in (root / "src" / "toolgram").rglob("*.py")]
-    while True:
-        found = {
-            name
-            for text in sources
-            for name, parents in re.findall(r"^class (\w+)\(([^)]*)\):", text, re.M)
-            if bases & set(re.findall(r"\w+", parents))
-        }
-        if found <= bases:
-            break
-        bases |= found
-    assert len(bases) >= 9
-    assert bases - PRIVATE == {each.error.__name__ for each in reference_pages.ERRORS}
+def classes_of_errors() -> set[type[ToolgramError]]:
+    """The class of every error, with all modules imported that define one."""
+    defines = re.compile(r"^class \w+\((?:.*\b)?(?:ToolgramError|TemplateError|BadFile)\b.*\):", re.M)
+    for path in reference_pages.PACKAGE.rglob("*.py"):
+        if defines.search(path.read_text(encoding="utf-8")):
+            importlib.import_module(".".join(path.relative_to(reference_pages.PACKAGE.parent).with_suffix("").parts))
+    found, left = set(), [ToolgramError]
+    while left:
+        found.add(each := left.pop())
+        left += [every for every in each.__subclasses__() if every.__module__.startswith("toolgram.")]
+    return found
+
+
+def test_every_error_has_a_page_and_names_it(root: Path) -> None:
+    """The address is that of the page on the site, where each page is a folder."""
+    classes = classes_of_errors()
+    assert len(classes) >= 12
+    assert classes == {each.error for each in reference_pages.ERRORS}
+    for error in classes:
+        assert (root / "docs" / f"{error.page.removesuffix('/')}.md").is_file(), error
+        raised = error.__new__(error)
+        ToolgramError.__init__(raised, "no")
+        assert raised.__notes__ == [f"See {error.page}"]
+        assert raised.said.endswith(f" (see {error.page})")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_anomaly_names_its_page(root: Path, kind: str) -> None:
+    anomaly = Anomaly(kind, 0, "x", why=KINDS[kind])
+    assert (root / "docs" / f"{anomaly.page.removesuffix('/')}.md").is_file()
+    assert anomaly.said == f"{KINDS[kind]} (see {anomaly.page})"
+
+
+def test_where_people_read_an_anomaly_its_page_is_named(root: Path) -> None:
+    """Explanations, `parse --pretty`, `try`, the summary and the report of a log, the page of the gateway."""
+    shown = reference_pages.ANOMALIES["unclosed_envelope"]
+    page = "(see reference/anomalies/unclosed_envelope/)"
+    fmt = toolgram.get_format(shown.format)
+    told = fmt.explain(shown.output)
+    assert page in str(told.anomalies[0])
+    assert told.to_dict()["anomalies"][0]["page"] == "reference/anomalies/unclosed_envelope/"
+    for command in (["explain", "-f", shown.format], ["parse", "-f", shown.format, "--pretty"], ["try"]):
+        result = CliRunner().invoke(app, command, input=shown.output, env={"COLUMNS": "200"})
+        assert page in " ".join(result.stdout.split()), command
+    summary = Summary()
+    summary.saw(fmt.parse(shown.output), "log", 1)
+    assert page in summary.lines()[2]
+    assert page in report(summary, "log")
+    answered = Answered(0.0, "m", fmt, shown.output, [], "", None, False)
+    assert page in recent_page([answered])
+
+
+def test_where_people_read_an_error_its_page_is_named() -> None:
+    result = CliRunner().invoke(app, ["parse", "-f", "hermess"], input="")
+    assert result.stderr.endswith("(see reference/errors/UnknownFormat/)\n")
+    assert CliRunner().invoke(app, ["parse"], input="").stderr.endswith("(see reference/cli/)\n")
+    for api in ("chat", "responses", "messages"):
+        said = error_body(api, Refusal("no"))["error"]["message"]
+        assert said == "no (see reference/errors/Refusal/)"

@@ -56,3 +56,18 @@ class Anomaly:
     call: int | None = None
     why: str = ""
     calls: list[dict[str, str]] | None = None
+
+    @property
+    def page(self) -> str:
+        """The address of the page of its kind within the documentation."""
+        return page_of(self.kind)
+
+    @property
+    def said(self) -> str:
+        """What it is, with the address of its page, as people read it."""
+        return f"{self.why} (see {self.page})"
+
+
+def page_of(kind: str) -> str:
+    """Return the address of the page of a kind within the documentation."""
+    return f"reference/anomalies/{kind}/"

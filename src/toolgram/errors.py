@@ -7,10 +7,29 @@ name that does not exist: a fault that the user can correct.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 
 class ToolgramError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    `page` is the address of its page within the documentation. A traceback shows it below the message.
+    """
+
+    page: ClassVar[str] = "reference/errors/ToolgramError/"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.page = f"reference/errors/{cls.__name__}/"
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*said)
+        self.add_note(f"See {self.page}")
+
+    @property
+    def said(self) -> str:
+        """The message with the address of its page, as people read it."""
+        return f"{self} (see {self.page})"
 
 
 class FormatError(ToolgramError):

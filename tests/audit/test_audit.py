@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from toolgram.audit import audit
+from toolgram.audit.auditing import _Reader
 from toolgram.audit.comparing import KINDS, compare
 from toolgram.audit.page import page
 from toolgram.audit.served import served
+from toolgram.bulk.inputs import read_batches
 from toolgram.cli.app import app
 from toolgram.formats import get_format
 
@@ -160,6 +163,25 @@ def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"model": ["m"], "raw": [RAW], "response": [json.dumps(chat(GOOD))]}), path)
     found = audit([str(path)])
     assert (found.total["returned"], found.total["written"], found.formats) == (1, 1, {"m": "hermes"})
+
+
+def test_zstd(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "logs.jsonl.zst"
+    rows = b"".join(json.dumps(row).encode() + b"\n" for _, row in LOSSES)
+    path.write_bytes(arrow.Codec("zstd").compress(rows, asbytes=True))
+    assert (audit([str(path)]).rows, audit([str(path)]).total["invented"]) == (len(LOSSES), 1)
+
+
+def test_a_hundred_thousand_rows_take_less_than_a_minute_on_two_cores(tmp_path: Path) -> None:
+    """By the time of the processor, for a fiftieth of them; the format is recognised once."""
+    log = write(tmp_path / "a.jsonl", [LOSSES[at % len(LOSSES)][1] for at in range(2_000)])
+    batches = list(read_batches(log, ()))
+    reader = _Reader({"m": "hermes"})
+    reader(batches[0])  # what is loaded once
+    began = time.process_time()
+    assert sum(reader(batch).rows for batch in batches) == 2_000
+    assert (time.process_time() - began) * 50 / 2 < 60
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 import toolgram
 from tests.bulk.logs import read_answers, rows, text_of, write_log
-from toolgram.bulk import inputs, on_ray, parse_batch, parse_batches
-from toolgram.bulk.options import RowOptions
+from toolgram.bulk import inputs, parse_batch, parse_batches, running
+from toolgram.bulk.rows import RowOptions
 from toolgram.bulk.run import Outcome, Run, run_to_file
 
 ray = pytest.importorskip("ray", reason="Ray is not installed here: `make test-ray` builds an environment")
@@ -63,7 +63,7 @@ def test_the_rows_of_one_process(tmp_path: Path, source: str, target: str) -> No
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
     run(log, tmp_path / "alone.jsonl")
-    killed, answer_batch = tmp_path / "killed", on_ray.answer_batch
+    killed, answer_batch = tmp_path / "killed", running.answer_batch
 
     def deadly(job: bytes, batch: Any) -> Any:
         if batch.first > 500 and not killed.exists():
@@ -71,7 +71,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pyte
             os.kill(os.getpid(), signal.SIGKILL)
         return answer_batch(job, batch)
 
-    monkeypatch.setattr(on_ray, "answer_batch", deadly)
+    monkeypatch.setattr(running, "answer_batch", deadly)
     run(log, tmp_path / "out.jsonl", ray=True)
     assert killed.exists()
     assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
@@ -112,7 +112,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl.gz").write_bytes(b"plain")
     outcome = run(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl", ray=True)
     assert len(outcome.problems) == 1
-    assert "in.jsonl.gz: cannot be read" in outcome.problems[0]
+    assert "in.jsonl.gz: cannot be read" in str(outcome.problems[0])
 
 
 def test_map_batches() -> None:

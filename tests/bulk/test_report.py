@@ -6,8 +6,8 @@ from pathlib import Path
 
 import toolgram
 from tests.bulk.logs import text_of, write_log
-from toolgram.bulk.options import RowOptions
 from toolgram.bulk.report import report, write_report
+from toolgram.bulk.rows import RowOptions
 from toolgram.bulk.run import Run, run_to_file
 from toolgram.bulk.summary import Summary
 

@@ -21,11 +21,11 @@ from tests.bulk.logs import read_answers, rows, write_log
 from toolgram.bulk import inputs, parts
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import read_batches
-from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.outputs import BatchAnswer
 from toolgram.bulk.parts import Parts
+from toolgram.bulk.rows import Columns, RowOptions
 from toolgram.bulk.run import Outcome, Run, check_run, run_to_file, run_to_stream
-from toolgram.bulk.running import Job, answer_here, answer_in_processes
+from toolgram.bulk.running import Job, answer_in_processes
 
 pyarrow = pytest.importorskip("pyarrow")
 HERMES = toolgram.get_format("hermes")
@@ -102,9 +102,9 @@ def test_workers_keep_the_order(tmp_path: Path, expected: list[dict[str, Any]]) 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
     job = Job(OPTIONS, "plain")
-    whole = [answer.summary for answer in answer_here(job, read_batches(str(log), ["out.text"]))]
+    whole = [answer.summary for answer in map(job.reader(), read_batches(str(log), ["out.text"]))]
     found: list[BatchAnswer] = []
-    for answer in answer_in_processes(job, read_batches(str(log), ["out.text"]), 2):
+    for answer in answer_in_processes(job.reader, read_batches(str(log), ["out.text"]), 2):
         found.append(answer)
         if len(found) == 3:
             os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
@@ -145,7 +145,7 @@ def test_workers_that_die_again_and_again(tmp_path: Path, monkeypatch: pytest.Mo
     log = write_log(tmp_path / "in.jsonl", 3)
     job = Job(RowOptions("out.text", HERMES, tools=_Deadly()), "plain")  # type: ignore[arg-type]
     with pytest.raises(BadFile, match=r"in\.jsonl: workers die at the rows from 1 on"):
-        list(answer_in_processes(job, read_batches(str(log), ["out.text"]), 1))
+        list(answer_in_processes(job.reader, read_batches(str(log), ["out.text"]), 1))
 
 
 class _Deadly:
@@ -212,14 +212,14 @@ def test_killed_and_resumed(
 class TestParts:
     def test_an_unfinished_run_is_not_overwritten(self, tmp_path: Path) -> None:
         log = write_log(tmp_path / "in.jsonl", 3)
-        Parts.open(str(tmp_path / "out.jsonl"), "plain", {"a": 1}, resume=False)
+        Parts(str(tmp_path / "out.jsonl"), "plain", {"a": 1}, resume=False)
         with pytest.raises(BadFile, match=r"out\.jsonl\.parts: a run into this output was not finished.*--resume"):
             run(log, tmp_path / "out.jsonl")
 
     def test_another_run(self, tmp_path: Path) -> None:
-        Parts.open(str(tmp_path / "out"), "plain", {"field": "a", "strict": False}, resume=False)
+        Parts(str(tmp_path / "out"), "plain", {"field": "a", "strict": False}, resume=False)
         with pytest.raises(BadFile, match="another run, which differs in field;"):
-            Parts.open(str(tmp_path / "out"), "plain", {"field": "b", "strict": False}, resume=True)
+            Parts(str(tmp_path / "out"), "plain", {"field": "b", "strict": False}, resume=True)
 
     def test_a_changed_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         log = write_log(tmp_path / "in.jsonl", 3)
@@ -235,11 +235,11 @@ class TestParts:
         folder = tmp_path / "out.parts"
         folder.mkdir()
         (folder / "run.json").write_text("{")
-        Parts.open(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
+        Parts(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
         (folder / "run.json").write_text("{")
         (folder / "x.part").write_text("")
         with pytest.raises(BadFile, match="cannot be trusted"):
-            Parts.open(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
+            Parts(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
 
 
 def test_no_rows_are_a_file_all_the_same(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_file_that_cannot_be_read_does_not_end_the_run(tmp_path: Path) -> None
     log = write_log(tmp_path / "in.jsonl", 3)
     job = Run([str(tmp_path / "absent"), str(log)], OPTIONS, str(tmp_path / "out.jsonl"))
     outcome = run_to_file(job, lambda rows, size: None)
-    assert outcome.problems == [f"{tmp_path}/absent: cannot be read: No such file or directory"]
+    assert [*map(str, outcome.problems)] == [f"{tmp_path}/absent: cannot be read: No such file or directory"]
     assert outcome.summary.rows == 3
 
 
@@ -373,7 +373,7 @@ def ignore(rows: int, size: int) -> None:
 
 WORKERS = """
 import multiprocessing, os, sys, time
-from toolgram.bulk.options import RowOptions
+from toolgram.bulk.rows import RowOptions
 from toolgram.bulk.running import Job, answer_in_processes
 from toolgram.bulk.inputs import LINES, Batch
 from toolgram.formats import get_format
@@ -384,7 +384,7 @@ def batches():
         yield Batch("x", LINES, 1, b'{"text": "x"}\\n', 14)
 
 if __name__ == "__main__":
-    for answer in answer_in_processes(Job(RowOptions("text", HERMES), "plain"), batches(), 2):
+    for answer in answer_in_processes(Job(RowOptions("text", HERMES), "plain").reader, batches(), 2):
         print(*[child.pid for child in multiprocessing.active_children()], flush=True)
 """
 

@@ -20,11 +20,11 @@ import toolgram
 from tests.bulk.logs import write_log
 from toolgram.bulk import report
 from toolgram.bulk.errors import BadFile, BadTarget
-from toolgram.bulk.options import RowOptions
-from toolgram.bulk.parts import ErrorFile, Parts
+from toolgram.bulk.parts import Parts
+from toolgram.bulk.rows import RowOptions
 from toolgram.bulk.run import Outcome, Run, run_to_file, run_to_stream
 from toolgram.bulk.summary import Summary
-from toolgram.bulk.writing import new_file
+from toolgram.bulk.writing import NewFile
 
 OPTIONS = RowOptions("out.text", toolgram.get_format("hermes"))
 OLD = b"what was there before\n"
@@ -260,8 +260,8 @@ class TestRenaming:
     def test_a_link_in_the_way_is_not_followed(self, tmp_path: Path) -> None:
         (tmp_path / "precious").write_bytes(OLD)
         (tmp_path / "out.unfinished").symlink_to(tmp_path / "precious")
-        with new_file(str(tmp_path / "out")) as stream:
-            stream.write(b"new")
+        with NewFile(str(tmp_path / "out")) as out:
+            out.stream.write(b"new")
         assert (tmp_path / "precious").read_bytes() == OLD
         assert (tmp_path / "out").read_bytes() == b"new"
 
@@ -322,5 +322,5 @@ class TestDirect:
             run_to_file(Run([str(log)], OPTIONS, os.devnull, resume=True), lambda rows, size: None)
 
     def test_a_descriptor_that_is_closed(self) -> None:
-        with pytest.raises(BadFile, match="cannot be written"), ErrorFile("/dev/fd/987"):
+        with pytest.raises(BadFile, match="cannot be written"), NewFile("/dev/fd/987", keep=True):
             pass

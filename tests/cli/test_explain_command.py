@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 import toolgram
 from tests.properties.selection import every_format
 from toolgram.bulk.json_rows import CONTROLS
-from toolgram.cli import explaining, paint
+from toolgram.cli import terminal
 from toolgram.cli.app import app
 
 V3_CALL = '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}]'
@@ -117,8 +117,7 @@ def test_colours_where_there_are_colours(monkeypatch: pytest.MonkeyPatch) -> Non
     def console(**options: Any) -> Console:
         return Console(file=screen, force_terminal=True, color_system="truecolor", width=80, **options)
 
-    monkeypatch.setattr(paint, "Console", console)
-    monkeypatch.setattr(explaining, "Console", console)
+    monkeypatch.setattr(terminal, "Console", console)
     monkeypatch.delenv("NO_COLOR", raising=False)
     run("-f", "mistral_v11", text=f"{HOSTILE}[TOOL_CALLS]f! {V11_CALL}")
     shown = screen.getvalue()

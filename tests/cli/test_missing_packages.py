@@ -31,7 +31,7 @@ def test_one_line_says_how_to_install_it(arguments: list[str], package: str, ext
     assert "Traceback" not in run.stderr
     (line,) = [line for line in run.stderr.splitlines() if "is not installed" in line]
     assert f"this needs {package}" in line
-    assert line.endswith(f"[{extra}]'")
+    assert line.endswith(f"[{extra}]' (see reference/errors/MissingPackage/)")
     assert f"{sys.executable} -m pip install" in line
 
 
@@ -63,5 +63,6 @@ def test_an_unknown_name_says_what_to_do() -> None:
     with pytest.raises(toolgram.UnknownFormat) as caught:
         toolgram.get_format("qwen3_code")
     assert "did you mean qwen3_coder or " in str(caught.value)
+    assert str(caught.value).partition("?")[0].count(" or ") == 2, "three names"
     assert "id of a model" in str(caught.value)
     assert "toolgram derive" in str(caught.value)

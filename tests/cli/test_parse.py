@@ -109,9 +109,10 @@ class TestExitStatus:
         result = run(*V11, str(tmp_path / "absent.txt"), str(tmp_path), str(tmp_path / "good.txt"))
         assert result.exit_code == 1
         assert json.loads(result.stdout)["content"] == "text"
+        page = "reference/errors/BadFile/"
         assert result.stderr.splitlines() == [
-            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory",
-            f"toolgram: {tmp_path}: cannot be read: Is a directory",
+            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory (see {page})",
+            f"toolgram: {tmp_path}: cannot be read: Is a directory (see {page})",
         ]
 
     def test_truncated_call_is_usable(self) -> None:
@@ -152,7 +153,7 @@ class TestExitStatus:
 
     @pytest.mark.parametrize(
         ("content", "why"),
-        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not JSON")],
+        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not UTF-8")],
     )
     def test_bad_tools(self, tmp_path: Path, content: str, why: str) -> None:
         path = tmp_path / "tools.json"
@@ -243,7 +244,7 @@ class TestEvents:
             process = start(*V11, stdout=full)
             _, complaint = process.communicate(b"text", timeout=WAIT)
         assert process.returncode == 1
-        assert complaint == b"toolgram: cannot write: No space left on device\n"
+        assert complaint == b"toolgram: cannot write: No space left on device (see reference/errors/BadFile/)\n"
 
 
 def _payload(event: dict[str, Any], kind: str) -> str:

@@ -159,7 +159,7 @@ class TestRows:
             assert (result.exit_code, result.stdout) == (2, "")
             name = "--output" if option == "-o" else option
             assert result.stderr.startswith(f"toolgram: {name} {link} would overwrite the input {tmp_path}/")
-            assert result.stderr.endswith("; name another file to write\n")
+            assert result.stderr.endswith("; name another file to write (see reference/errors/BadTarget/)\n")
             assert result.stderr.count("\n") == 1
         assert log.read_text() == '{"x": "hi"}\n'
         assert sorted(path.name for path in tmp_path.iterdir()) == ["link.jsonl", "log.jsonl"]
@@ -169,7 +169,10 @@ class TestRows:
         out = str(tmp_path / "out")
         result = run(*V11, "--jsonl", "x", str(tmp_path / "log.jsonl"), "-o", out, "--errors", out)
         assert result.exit_code == 2
-        assert result.stderr == f"toolgram: --output {out} and --errors {out} are the same file; name two files\n"
+        assert result.stderr == (
+            f"toolgram: --output {out} and --errors {out} are the same file; name two files "
+            "(see reference/errors/BadTarget/)\n"
+        )
 
     def test_the_file_of_the_tools_is_not_overwritten(self, tmp_path: Path) -> None:
         tools = tmp_path / "tools.json"
@@ -209,7 +212,8 @@ class TestRows:
         ]  # fmt: skip
         assert result.exit_code == 1
         assert result.stderr == (
-            f"toolgram: {log}: cannot be read from line 4 on: the compressed data is damaged or cut off\n"
+            f"toolgram: {log}: cannot be read from line 4 on: the compressed data is damaged or cut off "
+            "(see reference/errors/BadFile/)\n"
         )
 
     def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:
@@ -222,5 +226,5 @@ class TestRows:
             command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 1
-            assert f"needs pyarrow: {install_line('pyarrow')}" in done.stderr
+            assert f"needs pyarrow, which is not installed: {install_line('pyarrow')} (see " in done.stderr
             assert done.stderr.count("\n") == 1

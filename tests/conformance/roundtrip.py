@@ -392,7 +392,7 @@ def derive_from_all(folder: Path) -> int:
     from toolgram.cli.deriving import DeriveOptions
     from toolgram.cli.template_table import print_template_table
 
-    return print_template_table(str(folder), DeriveOptions("<s>", "</s>"))
+    return print_template_table(str(folder), DeriveOptions("<s>", "</s>").report)
 
 
 def main(given: Sequence[str] | None = None) -> int:

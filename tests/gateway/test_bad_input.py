@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 from tests.gateway.servers import TEMPLATE, Script, gateway_to, get, post
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.gateway.answering import Limits
-from toolgram.gateway.chat_requests import read_chat
 from toolgram.gateway.errors import Refusal
 from toolgram.gateway.loading import TemplateFiles
-from toolgram.gateway.messages_requests import read_messages
-from toolgram.gateway.responses_requests import read_responses
+from toolgram.gateway.requests import read_chat, read_messages, read_responses
 
 SCRIPT = Script()
 HI = [{"role": "user", "content": "hi"}]

@@ -147,26 +147,27 @@ def _wait_for(condition: Any) -> None:
     raise AssertionError("it did not happen")
 
 
-def test_two_hundred_streams_at_once() -> None:
+def test_two_thousand_streams_two_hundred_at_once() -> None:
     script = Script(texts=["one ", "two ", "three"], together=200)
 
     async def run(address: str) -> list[str]:
-        limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(limits=limits, timeout=60) as client:
+        limits, at_once = httpx.Limits(max_connections=None), asyncio.Semaphore(200)
+        async with httpx.AsyncClient(limits=limits, timeout=120) as client:
 
             async def one(number: int) -> str:
                 path = (CHAT, RESPONSES, MESSAGES)[number % 3]
                 text = ""
-                async with client.stream("POST", address + path, json={**BODIES[path], "stream": True}) as response:
+                body = {**BODIES[path], "stream": True}
+                async with at_once, client.stream("POST", address + path, json=body) as response:
                     async for line in response.aiter_lines():
                         if line.startswith("data: {"):
                             text += _text(json.loads(line[6:]))
                 return text
 
-            return await asyncio.gather(*(one(number) for number in range(200)))
+            return await asyncio.gather(*(one(number) for number in range(2_000)))
 
     with gateway_to(script) as (address, _):
-        assert asyncio.run(run(address)) == ["one two three"] * 200
+        assert asyncio.run(run(address)) == ["one two three"] * 2_000
     assert script.most_open == 200
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.gateway.servers import Script, gateway_to, get, post
-from toolgram.gateway.recent import LONGEST_RECENT, MOST_RECENT
+from toolgram.gateway.recording import LONGEST_RECENT, MOST_RECENT
 
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1,}}\n</tool_call>'
 TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.servers import TEMPLATE, Script, gateway_to, post
+from toolgram.gateway.endings import StopTexts
 from toolgram.gateway.loading import TemplateFiles
-from toolgram.gateway.stop_texts import StopTexts
 
 FILES = TemplateFiles(TEMPLATE, eos_token="<|im_end|>")
 

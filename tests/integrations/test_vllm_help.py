@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 import toolgram
-from toolgram.cli.vllm_help import print_vllm_help
+from toolgram.cli.vllm_help import vllm
 
 
 def test_the_command_line_for_any_model(capsys: pytest.CaptureFixture[str]) -> None:
-    print_vllm_help(None, None)
+    vllm(None, None)
     said = capsys.readouterr().out
     assert "--enable-auto-tool-choice --tool-call-parser toolgram --reasoning-parser toolgram\n" in said
     assert [name for name in toolgram.format_names() if f"toolgram_{name} " not in said] == []
 
 
 def test_the_command_line_for_a_format(capsys: pytest.CaptureFixture[str]) -> None:
-    print_vllm_help("hermes", None)
+    vllm("hermes", None)
     assert "--tool-call-parser toolgram_hermes --reasoning-parser toolgram_hermes\n" in capsys.readouterr().out
 
 
 def test_vllms_own_names(capsys: pytest.CaptureFixture[str]) -> None:
-    print_vllm_help(None, "llama3_json, mistral,pythonic")
+    vllm(None, "llama3_json, mistral,pythonic")
     said = capsys.readouterr().out
     assert said.startswith("TOOLGRAM_VLLM_OVERRIDE=llama3_json,mistral,pythonic vllm serve MODEL")
     assert said.split()[-1] == "llama4_pythonic"
 
 
 def test_a_name_that_vllm_does_not_have_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    print_vllm_help(None, "llama3_json,hermess,qwen3")
+    vllm(None, "llama3_json,hermess,qwen3")
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "hermess" in said
@@ -39,7 +39,7 @@ def test_mistakes_are_one_line_and_status_2(
     format_name: str | None, override: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises((SystemExit, RuntimeError)) as caught:
-        print_vllm_help(format_name, override)
+        vllm(format_name, override)
     status = getattr(caught.value, "code", getattr(caught.value, "exit_code", None))
     assert status == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

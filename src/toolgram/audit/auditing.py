@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from toolgram.audit.comparing import KINDS, compare
 from toolgram.audit.served import Served, served
 from toolgram.bulk.errors import BadFile, BadRow
-from toolgram.bulk.inputs import ARROW, TOO_LONG, Batch, expand, from_stream, named, read_batches
+from toolgram.bulk.inputs import TOO_LONG, Batch, expand, named, read_batches, rows_of
 from toolgram.bulk.json_rows import read_row
 from toolgram.bulk.running import answer_in_processes
 from toolgram.explain import OWNER_OF, recognise
@@ -39,7 +40,7 @@ class Audit:
     models: dict[str, Counter[str]] = field(default_factory=dict)
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     formats: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[BadFile] = field(default_factory=list)
 
     def add(self, other: Audit) -> None:
         """Add the result of rows that come after these."""
@@ -70,7 +71,7 @@ class Audit:
                 for model, counts in self.models.items()
             ],
             "examples": self.examples,
-            "problems": self.problems,
+            "problems": [each.said for each in self.problems],
         }
 
 
@@ -92,9 +93,8 @@ def audit(inputs: Sequence[str], fmt: str | None = None, workers: int = 1) -> Au
     files = expand(inputs)
     found = Audit()
     found.formats = _recognised(files) if fmt is None else {"": get_format(fmt).name}
-    job = AuditJob(found.formats)
-    batches = _batches(files, found)
-    for part in answer_in_processes(job, batches, workers) if workers > 1 else map(job.reader().kept, batches):
+    reader, batches = partial(_Reader, found.formats), _batches(files, found)
+    for part in answer_in_processes(reader, batches, workers) if workers > 1 else map(reader(), batches):
         found.add(part)
     found.formats = {model: found.formats.get(model, found.formats.get("", "")) for model in found.models}
     _mark(found)
@@ -107,20 +107,16 @@ def _batches(files: Sequence[str], found: Audit) -> Iterator[Batch]:
             for batch in read_batches(path, ()):
                 yield batch._replace(file=named(path))
         except BadFile as error:
-            found.problems.append(str(error))
+            found.problems.append(error)
 
 
 def _rows(batch: Batch) -> Iterator[tuple[int, Any]]:
     """Yield the rows of a batch with their numbers; a row that cannot be read is None."""
-    if batch.kind == ARROW:
-        yield from enumerate(from_stream(batch.data).to_pylist(), start=batch.first)
-    elif batch.kind != TOO_LONG:
-        for number, line in enumerate(batch.data.split(b"\n"), start=batch.first):
-            if line.strip():
-                try:
-                    yield number, read_row(line)
-                except BadRow:
-                    yield number, None
+    for number, row in rows_of(batch):
+        try:
+            yield number, read_row(row) if isinstance(row, bytes) else row
+        except BadRow:
+            yield number, None
 
 
 def _recognised(files: Sequence[str]) -> dict[str, str]:
@@ -153,22 +149,11 @@ def _sampled(path: str) -> Iterator[tuple[int, Any]]:
         return  # this is reported when the rows are compared
 
 
-@dataclass(frozen=True)
-class AuditJob:
-    """What a worker needs."""
-
-    formats: Mapping[str, str]
-
-    def reader(self) -> _Reader:
-        """Return the object that compares batches. It is made once per process."""
-        return _Reader(self.formats)
-
-
 class _Reader:
     def __init__(self, formats: Mapping[str, str]) -> None:
         self._formats, self._shipped = formats, frozenset(format_names())
 
-    def kept(self, batch: Batch) -> Audit:
+    def __call__(self, batch: Batch) -> Audit:
         """Return the result of a batch."""
         found = Audit(unread=int(batch.kind == TOO_LONG), rows=int(batch.kind == TOO_LONG))
         for number, row in _rows(batch):

@@ -1,8 +1,7 @@
 """Add messages to a batch of rows: for Ray Data, Hugging Face datasets, Spark, pandas and Arrow.
 
-Strategy: frameworks pass batches as a dict of columns, a pandas frame or an Arrow table. Each is read as columns of
-plain Python values and returned in the same shape, with a column per field of the message. A row that cannot be read
-has the reason in `error`. The contents of a row never raise.
+Strategy: a batch is a mapping of columns, a pandas frame or an Arrow table. Each is read as columns of plain Python
+values and returned in the same shape, with a column per field of the message.
 """
 
 from __future__ import annotations
@@ -11,13 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolgram.bulk.inputs import import_arrow
-from toolgram.bulk.options import Columns, RowOptions
 from toolgram.bulk.outputs import message_arrays, message_lists, message_types
-from toolgram.bulk.rows import MESSAGE_COLUMNS, Answer, RowReader
+from toolgram.bulk.rows import ADDED, Answer, Columns, RowOptions, RowReader
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, get_format
-
-ADDED = (*MESSAGE_COLUMNS, "error")
 
 
 def parse_batch(
@@ -55,11 +51,8 @@ def parse_batch(
     given = _columns_of(batch)
     wanted = [_top(path, given) for path in options.paths()]
     kept = list(given) if keep is None else [_top(path, given) for path in keep]
-    for name in kept:
-        if name in ADDED:
-            raise ToolgramError(
-                f"column {name!r} would be there twice; rename it, or name the columns to pass on: keep=[...]"
-            )
+    if twice := [name for name in kept if name in ADDED]:
+        raise ToolgramError(f"column {twice[0]!r} would be there twice; rename it, or name the others: keep=[...]")
     values = {name: _plain(given[name]) for name in dict.fromkeys(wanted)}
     reader = RowReader(options)
     rows = zip(*values.values(), strict=True)
@@ -82,16 +75,12 @@ def _columns_of(batch: Any) -> Mapping[str, Any]:
     """Return the columns of a batch by name."""
     if isinstance(batch, Mapping):
         return batch
-    names = getattr(batch, "column_names", None)  # Arrow
-    if names is None and hasattr(batch, "schema"):
-        names = batch.schema.names
-    if names is not None:
-        return {name: batch.column(name) for name in names}
+    if hasattr(batch, "schema"):  # Arrow
+        return {name: batch.column(name) for name in batch.schema.names}
     if hasattr(batch, "columns") and hasattr(batch, "assign"):  # pandas
         return {str(name): batch[name] for name in batch.columns}
-    raise ToolgramError(
-        f"a batch is a mapping of columns, a pandas frame or an Arrow table, not a {type(batch).__name__}"
-    )
+    shapes = "a mapping of columns, a pandas frame or an Arrow table"
+    raise ToolgramError(f"a batch is {shapes}, not a {type(batch).__name__}")
 
 
 def _top(path: str, given: Mapping[str, Any]) -> str:

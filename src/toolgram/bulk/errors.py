@@ -15,8 +15,7 @@ class BadFile(ToolgramError):
 
 
 class BadTarget(BadFile):
-    """A file that a run would write must not be written, because something would be lost. Nothing has been opened
-    yet."""
+    """A file that a run would write must not be written, because something would be lost. Nothing was opened."""
 
 
 class MissingPackage(ToolgramError):
@@ -25,4 +24,4 @@ class MissingPackage(ToolgramError):
 
 def missing(package: str, needed_for: str) -> MissingPackage:
     """Return the error for a package that is not installed."""
-    return MissingPackage(f"{needed_for} needs {package}: {install_line(package)}")
+    return MissingPackage(f"{needed_for} needs {package}, which is not installed: {install_line(package)}")

@@ -9,13 +9,15 @@ last line without its end is not a row.
 from __future__ import annotations
 
 import glob
+import gzip
+import io
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from toolgram.bulk.compressed import DAMAGE, Decompressed, gzip_blocks, zstd_blocks
 from toolgram.bulk.errors import BadFile, BadRow, missing
 from toolgram.bulk.json_rows import read_row
 from toolgram.limits import BATCH_BYTES, LONGEST_ROW, MOST_BATCH_ROWS
@@ -23,12 +25,15 @@ from toolgram.limits import BATCH_BYTES, LONGEST_ROW, MOST_BATCH_ROWS
 LINES, ARROW, TOO_LONG = "lines", "arrow", "too long"
 PLAIN, GZIP, ZSTD, PARQUET = "plain", "gzip", "zstd", "parquet"
 ENDINGS = {".gz": GZIP, ".zst": ZSTD, ".parquet": PARQUET}
+_FILE_BYTES = 1 << 14  # read from the file at once
+_BLOCK_BYTES = 1 << 16  # decompressed at once
+
+DAMAGE = (OSError, EOFError, ValueError, zlib.error)
 _IN_DIRECTORIES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst", ".parquet")
 
 
 class Batch(NamedTuple):
-    """Some rows of a file. `first` is the number of the first row, `size` is how many bytes of the file they take, and
-    `part` is the name of the part that keeps their answers, if there is one."""
+    """Some rows of a file: the number of the first one, the bytes that they take there, and the name of their part."""
 
     file: str
     kind: str
@@ -49,25 +54,20 @@ def named(path: str) -> str:
 
 
 def expand(inputs: Sequence[str]) -> list[str]:
-    """Return the files that names, directories and patterns match, in order. Those of a directory are sorted.
-
-    Raises BadFile for a directory or a pattern without any.
-    """
+    """Return the files that names, directories and patterns match, in order. Raises BadFile for one without any."""
     found: list[str] = []
     for name in inputs:
+        matches, none = [name], ""
         if os.path.isdir(name):
             below = [os.path.join(folder, each) for folder, _, files in os.walk(name) for each in files]
-            rows = sorted(path for path in below if path.lower().endswith(_IN_DIRECTORIES))
-            if not rows:
-                raise BadFile(f"{name}: no file in this directory ends in {', '.join(_IN_DIRECTORIES)}")
-            found += rows
+            matches = sorted(path for path in below if path.lower().endswith(_IN_DIRECTORIES))
+            none = f"no file in this directory ends in {', '.join(_IN_DIRECTORIES)}"
         elif name != "-" and glob.has_magic(name) and not os.path.exists(name):
             matches = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
-            if not matches:
-                raise BadFile(f"{name}: no file matches")
-            found += matches
-        else:
-            found.append(name)
+            none = "no file matches"
+        if not matches:
+            raise BadFile(f"{name}: {none}")
+        found += matches
     return found
 
 
@@ -101,7 +101,8 @@ def _batches(path: str, columns: Sequence[str], promptly: bool) -> Iterator[Batc
         with open(path, "rb") as lines:
             yield from line_batches(lines.read, path)
     else:
-        stream = _decompressed(path)
+        gzipped = kind_of(path) == GZIP
+        stream = Decompressed(gzip_blocks(path) if gzipped else zstd_blocks(path, import_arrow(f"reading {path}")))
         for batch in line_batches(stream.read, path):
             if stream.error is None or not _is_cut(batch):
                 yield batch
@@ -111,10 +112,9 @@ def _batches(path: str, columns: Sequence[str], promptly: bool) -> Iterator[Batc
 
 def _is_cut(batch: Batch) -> bool:
     """Return whether the batch is a line without its end."""
-    if batch.kind != LINES or batch.data.endswith(b"\n"):
-        return False
     try:
-        return not isinstance(read_row(batch.data), dict)  # an object has its own end
+        whole = batch.kind != LINES or batch.data.endswith(b"\n")
+        return not whole and not isinstance(read_row(batch.data), dict)  # an object has its own end
     except BadRow:
         return True
 
@@ -126,17 +126,9 @@ def _next_line(batch: Batch) -> int:
 
 
 def _reason(error: Exception, path: str) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    if kind_of(path) in (GZIP, ZSTD):
-        return "the compressed data is damaged or cut off"
-    return str(error).strip().split("\n", 1)[0] or type(error).__name__
-
-
-def _decompressed(path: str) -> Decompressed:
-    if kind_of(path) == GZIP:
-        return Decompressed(gzip_blocks(path))
-    return Decompressed(zstd_blocks(path, import_arrow(f"reading {path}")))
+    known = error.strerror if isinstance(error, OSError) else None
+    damaged = "the compressed data is damaged or cut off" if kind_of(path) in (GZIP, ZSTD) else ""
+    return known or damaged or str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
 def line_batches(read: Callable[[int], bytes], path: str) -> Iterator[Batch]:
@@ -165,6 +157,83 @@ def line_batches(read: Callable[[int], bytes], path: str) -> Iterator[Batch]:
         yield Batch(path, LINES, line, b"".join(pieces), held)
 
 
+# --- compressed files -------------------------------------------------------------------------------------------------
+
+
+class Decompressed:
+    """A stream of bytes from blocks. It ends where the blocks end or break; `error` is set if they broke."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._held = b""
+        self.error: Exception | None = None
+
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, fewer at the end."""
+        pieces, found = [self._held], len(self._held)
+        try:
+            while found < size and (block := next(self._blocks, b"")):
+                pieces.append(block)
+                found += len(block)
+        except DAMAGE as error:
+            self.error = error
+        data = b"".join(pieces)
+        self._held = data[size:]
+        return data[:size]
+
+
+def gzip_blocks(path: str) -> Iterator[bytes]:
+    """Yield the contents of a gzip file of one or more members. Raises OSError, EOFError or zlib.error at damage."""
+    # `read1` returns what one step gives, so it loses nothing to a later step that fails.
+    return _blocks(path, lambda source: gzip.GzipFile(fileobj=source), lambda stream: stream.read1(_BLOCK_BYTES))
+
+
+def zstd_blocks(path: str, arrow: Any) -> Iterator[bytes]:
+    """Yield the contents of a zstd file. Raises OSError at damage."""
+    return _blocks(path, lambda source: arrow.input_stream(source, compression="zstd"), lambda stream: stream.read(1))
+
+
+def _blocks(path: str, begin: Callable[[Any], Any], read_little: Callable[[Any], bytes]) -> Iterator[bytes]:
+    given = 0
+    with open(path, "rb") as file:
+        source = _Source(file)
+        try:
+            stream = begin(source)
+            while block := stream.read(_BLOCK_BYTES):
+                given += len(block)
+                yield block
+            return
+        except DAMAGE:
+            slow_from = source.last
+        file.seek(0)
+        stream = begin(_Source(file, slow_from))
+        while given and (block := stream.read(min(given, _BLOCK_BYTES))):
+            given -= len(block)
+        while block := bytes(read_little(stream)):
+            yield block
+
+
+class _Source(io.RawIOBase):
+    """A file that is read a little at a time, and byte by byte after an offset. `last` is where a read began."""
+
+    def __init__(self, file: IO[bytes], slow_from: int | None = None) -> None:
+        self._file, self._slow_from = file, slow_from
+        self._at = self.last = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        most = _FILE_BYTES
+        if self._slow_from is not None:
+            most = min(most, self._slow_from - self._at) if self._at < self._slow_from else 1
+        data = self._file.read(most if size < 0 else min(size, most))
+        if data:
+            self.last = self._at
+        self._at += len(data)
+        return data
+
+
 # --- Parquet ----------------------------------------------------------------------------------------------------------
 
 
@@ -178,8 +247,7 @@ def import_arrow(needed_for: str) -> Any:
 
 
 def open_parquet(path: str, columns: Sequence[str]) -> tuple[Any, list[str]]:
-    """Open a Parquet file. Return it and the names of its columns in which paths begin. Raises BadFile if a path has
-    none."""
+    """Open a Parquet file. Return it and its columns in which paths begin. Raises BadFile for a path without one."""
     import_arrow(f"reading {path}")
     import pyarrow.parquet as parquet
 
@@ -225,8 +293,7 @@ def to_stream(found: Any) -> bytes:
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, found.schema) as writer:
         writer.write_batch(found)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return bytes(sink.getvalue())
 
 
 def from_stream(data: bytes) -> Any:
@@ -234,3 +301,12 @@ def from_stream(data: bytes) -> Any:
     import pyarrow
 
     return pyarrow.ipc.open_stream(data).read_all()
+
+
+def rows_of(batch: Batch) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of a batch with their numbers: the bytes of lines, and mappings of Parquet."""
+    if batch.kind == ARROW:
+        yield from enumerate(from_stream(batch.data).to_pylist(), start=batch.first)
+    elif batch.kind == LINES:
+        lines = enumerate(batch.data.split(b"\n"), start=batch.first)
+        yield from ((number, line) for number, line in lines if line.strip())

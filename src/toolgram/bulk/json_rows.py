@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from toolgram.bulk.errors import BadRow
 
-_read_fast: Callable[[bytes], Any] | None
-_write_fast: Callable[[Any], bytes] | None
 try:
-    import orjson
+    import orjson as _orjson
 except ImportError:
-    _read_fast = _write_fast = None
+    _fast: Any = None
 else:
-    _read_fast, _write_fast = orjson.loads, orjson.dumps
+    _fast = _orjson
 
 # Control characters (C0 except tab and newline, DEL, C1), characters that are invisible or reorder the visible text
 # (soft hyphen, bidirectional marks, line separators, tags) and surrogates. The joiners that hold emoji together stay.
@@ -32,11 +30,9 @@ CONTROLS = re.compile(
 
 def read_row(line: bytes) -> Any:
     """Return the value in one line. Raises BadRow with the reason if it has none."""
-    if _read_fast is not None:
-        try:
-            return _read_fast(line)
-        except ValueError:
-            pass
+    with suppress(ValueError):
+        if _fast is not None:
+            return _fast.loads(line)
     return read_row_exactly(line)
 
 
@@ -54,20 +50,15 @@ def read_row_exactly(line: bytes) -> Any:
 
 def is_exact(value: Any) -> bool:
     """Return whether a value from `read_row` is certainly the written value: orjson reads long integers as floats."""
-    return _read_fast is None or value is None or isinstance(value, str | bool | int)
+    return _fast is None or value is None or isinstance(value, str | bool | int)
 
 
 def write_row(value: Any) -> bytes:
     """Return one JSON document on its own line. Characters that could control a terminal are escaped."""
-    if _write_fast is not None:
-        try:
-            line = _write_fast(value)
-        except TypeError:
-            pass
-        else:
-            if line.isascii() and b"\x7f" not in line:
-                return line + b"\n"
-            return escaped(line.decode())
+    with suppress(TypeError):
+        if _fast is not None:
+            line: bytes = _fast.dumps(value)
+            return line + b"\n" if line.isascii() and b"\x7f" not in line else escaped(line.decode())
     return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -16,8 +16,8 @@ from typing import IO, Any, NamedTuple
 
 from toolgram.bulk.inputs import GZIP, PARQUET, ZSTD, import_arrow
 from toolgram.bulk.json_rows import write_row
-from toolgram.bulk.rows import ITEMS, MESSAGE_COLUMNS, Answer, message_columns
-from toolgram.bulk.writing import new_file
+from toolgram.bulk.rows import ADDED, ITEMS, Answer, message_columns
+from toolgram.bulk.writing import NewFile
 
 Row = tuple[str, int, Answer]  # file, line, and the answer to the row
 
@@ -30,9 +30,13 @@ class BadRowAt(NamedTuple):
     error: str
 
 
+def bad_lines(rows: Sequence[BadRowAt]) -> bytes:
+    """Return rows that could not be read as JSON lines."""
+    return b"".join([json.dumps(row._asdict()).encode() + b"\n" for row in rows])
+
+
 class BatchAnswer(NamedTuple):
-    """The answers to a batch: the bytes of an output, the rows that could not be read, the summary, and the batch's
-    size."""
+    """The answers to a batch: the bytes of an output, the rows that could not be read, the summary, its size."""
 
     output: bytes
     bad: list[BadRowAt]
@@ -41,8 +45,6 @@ class BatchAnswer(NamedTuple):
 
 
 PLACE = ("file", "line")
-LINE_NAMES = (*PLACE, "message", "error")
-COLUMN_NAMES = (*PLACE, *MESSAGE_COLUMNS, "error")
 _ROW_GROUP = 32 << 20
 _NUMBERS = ("index", "start", "call")  # among the fields of items
 
@@ -68,14 +70,13 @@ def encode(rows: Iterable[Row], kind: str, name_files: bool) -> bytes:
     if kind == GZIP:
         return gzip.compress(lines, 6, mtime=0)
     if kind == ZSTD:
-        compressed: bytes = import_arrow("writing .zst").Codec("zstd").compress(lines, asbytes=True)
-        return compressed
+        return bytes(import_arrow("writing .zst").Codec("zstd").compress(lines, asbytes=True))
     return lines
 
 
 def taken_names(kind: str) -> tuple[str, ...]:
     """Return the names that an output of this kind has in addition to the columns that are kept."""
-    return COLUMN_NAMES if kind == PARQUET else LINE_NAMES
+    return (*PLACE, *(ADDED if kind == PARQUET else ("message", "error")))
 
 
 # --- Parquet ----------------------------------------------------------------------------------------------------------
@@ -86,13 +87,13 @@ def message_types() -> dict[str, Any]:
     arrow = import_arrow("Arrow tables")
     fields = {name: arrow.int64() if name in _NUMBERS else arrow.string() for each in ITEMS.values() for name in each}
     items = {name: arrow.list_(arrow.struct({each: fields[each] for each in given})) for name, given in ITEMS.items()}
-    return {name: items.get(name, arrow.string()) for name in (*MESSAGE_COLUMNS, "error")}
+    return {name: items.get(name, arrow.string()) for name in ADDED}
 
 
 def message_lists(answers: Sequence[Answer]) -> dict[str, list[Any]]:
     """Return the columns of messages, and `error`."""
     found = [{**message_columns(each.message), "error": each.error or None} for each in answers]
-    return {name: [columns[name] for columns in found] for name in (*MESSAGE_COLUMNS, "error")}
+    return {name: [columns[name] for columns in found] for name in ADDED}
 
 
 def message_arrays(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def to_array(values: list[Any], kind: Any) -> Any:
 
 def _encodable(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not value.isascii() else value
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if isinstance(value, list):
         return [_encodable(each) for each in value]
     if isinstance(value, dict):
@@ -129,24 +130,21 @@ def _parquet(rows: Sequence[Row]) -> bytes:
         "file": arrow.array([file for file, _, _ in rows], arrow.string()),
         "line": arrow.array([line for _, line, _ in rows], arrow.int64()),
     }
-    names = dict.fromkeys(name for answer in answers for name in answer.kept)
-    for name in names:
+    for name in dict.fromkeys(name for answer in answers for name in answer.kept):
         columns[name] = _kept_array([answer.kept.get(name) for answer in answers])
     columns |= message_arrays(answers)
     sink = arrow.BufferOutputStream()
     parquet.write_table(arrow.table(columns), sink, compression="zstd")
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return bytes(sink.getvalue())
 
 
 def _kept_array(values: list[Any]) -> Any:
     """Return a column of the input: with its own type if all values share one, else as JSON text."""
     arrow = import_arrow("writing Parquet")
     try:
-        found = arrow.array(values)
+        return arrow.array(values)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError, UnicodeEncodeError):
         return to_array([None if value is None else _as_text(value) for value in values], arrow.string())
-    return found
 
 
 def _as_text(value: Any) -> str:
@@ -158,13 +156,13 @@ def _as_text(value: Any) -> str:
 
 def join(parts: Sequence[str], kind: str, target: str) -> None:
     """Concatenate the parts into one file at `target`, which appears there when it is complete."""
-    with new_file(target) as out:
+    with NewFile(target) as out:
         if kind == PARQUET:
-            _join_parquet(parts, out)
+            _join_parquet(parts, out.stream)
             return
         for part in parts:
             with open(part, "rb") as stream:
-                shutil.copyfileobj(stream, out, 1 << 20)
+                shutil.copyfileobj(stream, out.stream, 1 << 20)
 
 
 def _join_parquet(parts: Sequence[str], out: IO[bytes]) -> None:
@@ -174,16 +172,11 @@ def _join_parquet(parts: Sequence[str], out: IO[bytes]) -> None:
     schema = _common_schema([parquet.read_schema(part) for part in parts])
     with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
         waiting: list[Any] = []
-        size = 0
         for part in parts:
-            table = _as_schema(parquet.ParquetFile(part).read(use_threads=False), schema)
-            waiting.append(table)
-            size += table.nbytes
-            if size >= _ROW_GROUP:
+            waiting.append(_as_schema(parquet.ParquetFile(part).read(use_threads=False), schema))
+            if part == parts[-1] or sum(table.nbytes for table in waiting) >= _ROW_GROUP:
                 writer.write_table(arrow.concat_tables(waiting))
-                waiting, size = [], 0
-        if waiting:
-            writer.write_table(arrow.concat_tables(waiting))
+                waiting = []
 
 
 def _common_schema(schemas: Iterable[Any]) -> Any:
@@ -199,8 +192,6 @@ def _common_schema(schemas: Iterable[Any]) -> Any:
 
 def _wider(one: Any, other: Any) -> Any:
     arrow = import_arrow("writing Parquet")
-    if one == other:
-        return one
     try:
         fields = [arrow.schema([("x", kind)]) for kind in (one, other)]
         return arrow.unify_schemas(fields, promote_options="permissive").field("x").type

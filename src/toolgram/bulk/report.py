@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from toolgram.anomalies import KINDS
+from toolgram.anomalies import KINDS, page_of
 from toolgram.bulk.summary import MOST_SHOWN, Summary
-from toolgram.bulk.writing import new_file
+from toolgram.bulk.writing import NewFile
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #222 }
@@ -24,35 +24,33 @@ code { background: #f3f3f3; padding: 0 .2em; white-space: pre-wrap; overflow-wra
 
 def write_report(summary: Summary, path: str, title: str) -> None:
     """Write the page. Raises BadFile if it cannot be written."""
-    page = report(summary, title).encode("utf-8", "backslashreplace")
-    with new_file(path) as out:
-        out.write(page)
+    with NewFile(path) as out:
+        out.stream.write(report(summary, title).encode("utf-8", "backslashreplace"))
 
 
 def report(summary: Summary, title: str) -> str:
     """Return the page as text."""
     calls = summary.calls
-    counts = [
-        ("rows", summary.rows),
-        ("rows that could not be read", summary.bad),
-        ("rows with calls", summary.with_calls),
-        ("rows with repairs", summary.repaired),
-        ("calls", sum(calls.values())),
-        *((f"calls, {status}", calls[status]) for status in ("complete", "truncated", "malformed")),
-    ]
-    return "".join(
-        (
-            f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title><style>{_STYLE}</style>",
-            f"<h1>{escape(title)}</h1>",
-            _table(("", ""), [(name, f"{count:,}") for name, count in counts]),
-            "<h2>Anomalies</h2>",
-            _anomalies(summary),
-            _bars("Functions", summary.functions.most_common(20)),
-            _bars("Characters of content, rows", _lengths(summary.lengths)),
-            _bars("Characters of arguments, calls", _lengths(summary.arguments)),
-            "</html>\n",
-        )
+    counts = {
+        "rows": summary.rows,
+        "rows that could not be read": summary.bad,
+        "rows with calls": summary.with_calls,
+        "rows with repairs": summary.repaired,
+        "calls": sum(calls.values()),
+        **{f"calls, {status}": calls[status] for status in ("complete", "truncated", "malformed")},
+    }
+    parts = (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title><style>{_STYLE}</style>",
+        f"<h1>{escape(title)}</h1>",
+        _table(("", ""), [(name, f"{count:,}") for name, count in counts.items()]),
+        "<h2>Anomalies</h2>",
+        _anomalies(summary),
+        _bars("Functions", summary.functions.most_common(20)),
+        _bars("Characters of content, rows", _lengths(summary.lengths)),
+        _bars("Characters of arguments, calls", _lengths(summary.arguments)),
+        "</html>\n",
     )
+    return "".join(parts)
 
 
 def _anomalies(summary: Summary) -> str:
@@ -61,17 +59,25 @@ def _anomalies(summary: Summary) -> str:
     rows = []
     for kind, count in summary.anomalies.most_common(MOST_SHOWN):
         at = summary.examples.get(kind, {"file": "", "line": 0, "text": ""})
-        rows.append((kind, f"{count:,}", KINDS.get(kind, ""), f"{at['file']} line {at['line']}", at["text"]))
+        rows.append(
+            (
+                kind,
+                f"{count:,}",
+                f"{KINDS.get(kind, '')} (see {page_of(kind)})",
+                f"{at['file']} line {at['line']}",
+                at["text"],
+            )
+        )
     return _table(("kind", "times", "what it is", "first", "example"), rows)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def cell(at: int, text: str) -> str:
-        if heads[at] == "example":
+    def cell(head: str, text: str) -> str:
+        if head == "example":
             return f"<td><code>{escape(text)}</code>"
         return f"<td class=n>{text}" if text.replace(",", "").isdecimal() else f"<td>{escape(text)}"
 
-    body = "".join("<tr>" + "".join(cell(at, text) for at, text in enumerate(row)) for row in rows)
+    body = "".join("<tr>" + "".join(map(cell, heads, row)) for row in rows)
     head = "<tr>" + "".join(f"<th>{escape(each)}" for each in heads) if any(heads) else ""
     return f"<table>{head}{body}</table>"
 

@@ -7,34 +7,77 @@ formats by name.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import toolgram
 from toolgram.adapters.reading import evidence_in
 from toolgram.bulk.errors import BadRow
 from toolgram.bulk.json_rows import is_exact, read_row, read_row_exactly
-from toolgram.bulk.options import RowOptions
 from toolgram.call_ids import call_ids_of
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, get_format
 from toolgram.message import Message
+from toolgram.spec.as_json import dump_spec
 from toolgram.tools.reading import Tools, read_tools
 
 _ABSENT: Any = object()
 
 
-class Answer(NamedTuple):
-    """The answer to one row: the columns to keep of it, and a message or the reason why there is none.
+@dataclass(frozen=True)
+class Columns:
+    """Dotted paths of the columns that say how to read a row. Without a value, the options of the run hold."""
 
-    `validation` is set if it was asked for.
+    tools: str | None = None
+    prefix: str | None = None
+    format: str | None = None
+    finish_reason: str | None = None
+
+    def named(self) -> list[str]:
+        """Return the columns that are given."""
+        return [path for path in (self.tools, self.prefix, self.format, self.finish_reason) if path is not None]
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """How to read the rows. `field` is the dotted path of the output text, `keep` are columns to pass on.
+
+    `format` may be None if each row names its own (`columns.format`).
     """
+
+    field: str
+    format: Format | None = None
+    tools: list[Any] | None = None
+    prefix: str | None = None
+    finish_reason: str | None = None
+    strict: bool = False
+    keep: tuple[str, ...] = ()
+    columns: Columns = Columns()
+    validate: bool = False
+
+    def paths(self) -> list[str]:
+        """Return every path that is looked up in a row."""
+        return [self.field, *self.keep, *self.columns.named()]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what the answers depend on, as JSON-able data."""
+        spec = None if self.format is None else json.dumps(dump_spec(self.format.spec), sort_keys=True).encode()
+        said = {**vars(self), "keep": list(self.keep), "columns": self.columns.named() and vars(self.columns)}
+        said["format"] = None if spec is None else hashlib.sha256(spec).hexdigest()
+        return {"toolgram": toolgram.__version__, **said}
+
+
+class Answer(NamedTuple):
+    """The answer to one row: the columns to keep of it, and a message or the reason why there is none."""
 
     kept: dict[str, Any]
     message: Message | None
     error: str = ""
-    validation: list[dict[str, Any]] | None = None
+    validation: list[dict[str, Any]] | None = None  # if it was asked for
 
 
 class RowReader:
@@ -46,10 +89,8 @@ class RowReader:
         self._field = _lookup(options.field)
         self._keep = [(path, _lookup(path)) for path in options.keep]
         columns = options.columns
-        self._own_tools = _lookup(columns.tools) if columns.tools is not None else None
-        self._own_prefix = _lookup(columns.prefix) if columns.prefix is not None else None
-        self._own_format = _lookup(columns.format) if columns.format is not None else None
-        self._own_reason = _lookup(columns.finish_reason) if columns.finish_reason is not None else None
+        self._own_tools, self._own_prefix = _lookup(columns.tools), _lookup(columns.prefix)
+        self._own_format, self._own_reason = _lookup(columns.format), _lookup(columns.finish_reason)
 
     def answer_line(self, line: bytes) -> Answer:
         """Return the answer to a row of JSON lines. Never raises on any line."""
@@ -71,13 +112,12 @@ class RowReader:
                 raise BadRow(f"a row must be an object, not {_kind(row)}")
             for path, find in self._keep:
                 kept[path] = _or_none(find(row))
-            value = self._field(row)
+            field, value = self._options.field, self._field(row)
             if value is _ABSENT:
-                names = ", ".join(map(repr, list(row)[:20])) or "none"
-                raise BadRow(f"no field {self._options.field!r}; the row has {names}")
+                raise BadRow(f"no field {field!r}; the row has {', '.join(map(repr, list(row)[:20])) or 'none'}")
             if not isinstance(value, str):
-                raise BadRow(f"field {self._options.field!r} is {_kind(value)}, not text")
-            tools = self._tools if self._own_tools is None else self._tools_of(self._own_tools(row))
+                raise BadRow(f"field {field!r} is {_kind(value)}, not text")
+            tools = self._tools_of(self._own_tools(row))
             message = self._message(row, value, tools)
             return Answer(kept, message, "", checked_calls(message, tools) if self._options.validate else None)
         except BadRow as error:
@@ -85,17 +125,13 @@ class RowReader:
 
     def _message(self, row: dict[str, Any], text: str, tools: Any) -> Message:
         options = self._options
-        fmt = options.format if self._own_format is None else self._format(self._own_format(row))
+        fmt = self._format(self._own_format(row))
         if fmt is None:
             raise BadRow(f"field {options.columns.format!r} names no format, and no other was given")
-        prefix, reason = options.prefix, options.finish_reason
-        if self._own_prefix is not None:
-            prefix = _text_or(self._own_prefix(row), prefix, options.columns.prefix)
-        if self._own_reason is not None:
-            said = _text_or(self._own_reason(row), None, options.columns.finish_reason)
-            reason = reason if said is None else evidence_in(said)
-        ids = call_ids_of(text, fmt.spec.call_ids)
-        return fmt.parse(text, tools, prefix, reason, options.strict, ids)
+        prefix = _text_or(self._own_prefix(row), options.prefix, options.columns.prefix)
+        said = _text_or(self._own_reason(row), None, options.columns.finish_reason)
+        reason = options.finish_reason if said is None else evidence_in(said)
+        return fmt.parse(text, tools, prefix, reason, options.strict, call_ids_of(text, fmt.spec.call_ids))
 
     def _format(self, name: Any) -> Format | None:
         if name is _ABSENT or name is None:
@@ -121,9 +157,10 @@ def _tools_in(text: str) -> Tools:
     return read_tools(json.loads(text))
 
 
-def _lookup(path: str) -> Callable[[Any], Any]:
-    """Return a function that finds the value at a dotted path. Digits index lists; a key that contains the dots is
-    found too."""
+def _lookup(path: str | None) -> Callable[[Any], Any]:
+    """Return a function that finds the value at a dotted path. Digits index lists, and a key may contain the dots."""
+    if path is None:
+        return lambda row: _ABSENT
     if "." not in path:
         return lambda row: row.get(path, _ABSENT)
     steps = path.split(".")
@@ -183,11 +220,11 @@ ITEMS: dict[str, tuple[str, ...]] = {
     "anomalies": ("kind", "start", "text", "call", "why"),
 }
 MESSAGE_COLUMNS = ("content", "reasoning", *ITEMS, "finish_reason")
+ADDED = (*MESSAGE_COLUMNS, "error")  # the columns of an answer
 
 
 def message_columns(message: Message | None) -> dict[str, Any]:
-    """Return a message as columns of plain data, whose types do not depend on the row; empty ones if there is no
-    message."""
+    """Return a message as columns of plain data of the same types for every row; without one, they are empty."""
     if message is None:
         return {name: [] if name in ITEMS else None for name in MESSAGE_COLUMNS}
     columns = message.to_dict()

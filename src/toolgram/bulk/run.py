@@ -1,26 +1,25 @@
 """A whole run, from the names of files to a summary: what the command line calls.
 
-Strategy: there are two kinds of output. For a file, finished batches are kept in `OUT.parts` until all are done; for a
-stream, they are written as they arrive. There are three runners: this process, several, or a Ray cluster. A file that
-cannot be read is reported and the next one is read.
+Strategy: for a file, finished batches are kept in `OUT.parts` until all are done; for a stream, they are written as
+they come. A file that cannot be read is reported and the next one is read.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import PARQUET, Batch, expand, kind_of, named, read_batches
-from toolgram.bulk.on_ray import answer_on_ray
-from toolgram.bulk.options import RowOptions
-from toolgram.bulk.outputs import BatchAnswer, taken_names
-from toolgram.bulk.parts import ErrorFile, Parts, parts_of
-from toolgram.bulk.running import Job, answer_here, answer_in_processes
+from toolgram.bulk.outputs import BatchAnswer, bad_lines, taken_names
+from toolgram.bulk.parts import Parts, parts_of
+from toolgram.bulk.rows import RowOptions
+from toolgram.bulk.running import Job, answer_in_processes, answer_on_ray
 from toolgram.bulk.summary import Summary
-from toolgram.bulk.writing import Target, check_targets, is_direct, new_file
+from toolgram.bulk.writing import NewFile, Target, check_targets, is_direct
 
 MOST_ALIKE = 100  # rows that may fail in the same way, before nothing else has been read
 NO_OUTPUT = (".csv", ".tsv", ".xlsx", ".xls", ".arrow", ".feather")  # kinds of files that are not written
@@ -31,8 +30,7 @@ Progress = Callable[[int, int], None]  # rows and bytes of input that were answe
 class Run:
     """What is read, how, and where the answers go. If `output` is None, they go to a stream.
 
-    `also_read` are files that were already read, such as the one with the tools: the run must not overwrite them,
-    either.
+    `also_read` are files that were already read, such as the one with the tools: they must not be overwritten.
     """
 
     inputs: Sequence[str]
@@ -51,45 +49,36 @@ class Run:
         """The kind of the output."""
         return "plain" if self.output is None else kind_of(self.output)
 
-    @property
-    def targets(self) -> list[Target]:
-        """The files that are written."""
-        named = (("--output", self.output), ("--errors", self.errors), ("--report", self.report))
-        return [Target(option, path) for option, path in named if path is not None]
-
 
 @dataclass
 class Outcome:
     """The result of a run: its summary, and the problems with files."""
 
     summary: Summary = field(default_factory=Summary)
-    problems: list[str] = field(default_factory=list)
+    problems: list[BadFile] = field(default_factory=list)
 
 
 def check_run(run: Run) -> None:
     """Refuse a run whose options do not go together. Raises BadFile."""
-    if run.output is not None and run.output.lower().endswith(NO_OUTPUT):
-        raise BadFile(f"{run.output}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
-    if run.resume and run.output is None:
-        raise BadFile("--resume needs an output file: finished batches lie beside it")
-    if run.output is not None and is_direct(run.output):
-        if run.resume:
-            raise BadFile(f"--resume needs an output file, and {run.output} is a pipe or a device")
-        if run.kind == PARQUET:
-            raise BadFile(f"{run.output}: a pipe or a device takes JSON lines only; write Parquet to a file")
-    if run.options.validate and run.kind == PARQUET:
-        raise BadFile("--validate is for JSON lines: Parquet has no column for it")
-    for name in run.options.keep:
-        if name in taken_names(run.kind):
-            raise BadFile(f"--keep {name}: the output has a column of this name already")
+    out, parquet = run.output or "", run.kind == PARQUET
+    direct = bool(out) and is_direct(out)
+    twice = [name for name in run.options.keep if name in taken_names(run.kind)]
+    for wrong, why in (
+        (out.lower().endswith(NO_OUTPUT), f"{out}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet"),
+        (run.resume and not out, "--resume needs an output file: finished batches lie beside it"),
+        (run.resume and direct, f"--resume needs an output file, and {out} is a pipe or a device"),
+        (direct and parquet, f"{out}: a pipe or a device takes JSON lines only; write Parquet to a file"),
+        (run.options.validate and parquet, "--validate is for JSON lines: Parquet has no column for it"),
+        (twice, f"--keep {twice and twice[0]}: the output has a column of this name already"),
+    ):
+        if wrong:
+            raise BadFile(why)
 
 
 def total_size(files: Sequence[str]) -> int | None:
     """Return the size of the files in bytes, or None if one of them is a pipe or cannot be measured."""
-    if "-" in files:
-        return None
     try:
-        return sum(os.path.getsize(path) for path in files)
+        return None if "-" in files else sum(os.path.getsize(path) for path in files)
     except OSError:
         return None
 
@@ -101,40 +90,37 @@ def input_files(run: Run, stream: IO[bytes] | None = None) -> list[str]:
     """
     files = expand(run.inputs)
     parts = None if run.output is None or is_direct(run.output) else parts_of(run.output)
-    check_targets(run.targets, [*files, *run.also_read], parts, stream)
+    written = (("--output", run.output), ("--errors", run.errors), ("--report", run.report))
+    targets = [Target(option, path) for option, path in written if path is not None]
+    check_targets(targets, [*files, *run.also_read], parts, stream)
     return files
 
 
-def run_to_stream(run: Run, stream: IO[bytes], progress: Progress) -> Outcome:
+def run_to_stream(run: Run, stream: IO[bytes], progress: Progress, files: Sequence[str] | None = None) -> Outcome:
     """Read everything and write the answers to a stream, in order. Raises BadFile if nothing can be done."""
-    return _to_stream(run, input_files(run, stream), stream, progress)
-
-
-def _to_stream(run: Run, files: Sequence[str], stream: IO[bytes], progress: Progress) -> Outcome:
-    outcome = Outcome()
-    with ErrorFile(run.errors) as errors:
+    outcome, files = Outcome(), input_files(run, stream) if files is None else files
+    with NewFile(run.errors, keep=True) as errors:
         for answer in _answers(run, files, None, outcome):
             stream.write(answer.output)
             stream.flush()
-            errors.write(answer.bad)
+            errors.write(bad_lines(answer.bad))
             _count(outcome, answer, progress)
     return outcome
 
 
 def run_to_file(run: Run, progress: Progress) -> Outcome:
-    """Read everything and write the answers to a file, which appears when it is complete. A resumed run does not repeat
-    finished batches.
+    """Read everything and write the answers to a file, which appears when it is complete. Raises BadFile.
 
-    A pipe or a device gets the answers as they arrive.
+    A resumed run does not repeat finished batches. A pipe or a device gets the answers as they arrive.
     """
     assert run.output is not None
     files = input_files(run)
     if is_direct(run.output):
         check_run(run)
-        with new_file(run.output) as stream:
-            return _to_stream(run, files, stream, progress)
+        with NewFile(run.output) as out:
+            return run_to_stream(run, out.stream, progress, files)
     outcome = Outcome()
-    parts = Parts.open(run.output, run.kind, _fingerprint(run, files), run.resume)
+    parts = Parts(run.output, run.kind, _fingerprint(run, files), run.resume)
     for answer in _answers(run, files, parts, outcome):
         _count(outcome, answer, progress)
     outcome.summary = parts.finish(run.errors)
@@ -151,13 +137,11 @@ def _count(outcome: Outcome, answer: BatchAnswer, progress: Progress) -> None:
 
 def _fingerprint(run: Run, files: Sequence[str]) -> dict[str, Any]:
     """Return what the parts depend on: the options, and the state of the files."""
-    inputs = []
-    for path in files:
-        try:
-            stat = os.stat(path) if path != "-" else None
-        except OSError:
-            stat = None
-        inputs.append([path, stat and stat.st_size, stat and stat.st_mtime_ns])
+    inputs: list[Any] = [[path, None, None] for path in files]
+    for at, path in enumerate(files):
+        with suppress(OSError):
+            if path != "-":
+                inputs[at] = [path, os.stat(path).st_size, os.stat(path).st_mtime_ns]
     return {**run.options.fingerprint(), "inputs": inputs, "kind": run.kind}
 
 
@@ -167,7 +151,7 @@ def _answers(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outco
     batches = _batches(run, files, parts, outcome)
     if run.ray:
         return answer_on_ray(job, batches, run.ray_address)
-    return answer_in_processes(job, batches, run.workers) if run.workers > 1 else answer_here(job, batches)
+    return answer_in_processes(job.reader, batches, run.workers) if run.workers > 1 else map(job.reader(), batches)
 
 
 def _batches(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outcome) -> Iterator[Batch]:
@@ -178,4 +162,4 @@ def _batches(run: Run, files: Sequence[str], parts: Parts | None, outcome: Outco
                 if parts is None or not parts.has(name):
                     yield batch._replace(file=named(path), part=name)
         except BadFile as error:
-            outcome.problems.append(str(error))
+            outcome.problems.append(error)

@@ -1,35 +1,35 @@
-"""Run batches: hand them out and take answers back in order, by this process or by several.
+"""Run batches: hand them out and take answers back in order, by this process, by several, or by a Ray cluster.
 
-Strategy: the main process reads the files, which is cheap; workers parse. A worker writes the answers into their part
-itself, because sending them to the main process costs both processes more than writing the file. If there are no parts,
-they are sent. Only a few batches are under way at a time, so memory does not grow with the files. If a worker dies, the
-pool is made again and its batches are read again.
+Strategy: the main process reads the files, which is cheap; workers parse, and write the answers into their part
+themselves, which costs less than sending them. Only a few batches are under way at a time, so memory does not grow with
+the files. If a worker dies, the pool is made again and its batches are read again.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from toolgram.bulk.errors import BadFile
-from toolgram.bulk.inputs import ARROW, TOO_LONG, Batch, from_stream
-from toolgram.bulk.options import RowOptions
+from toolgram.bulk.errors import BadFile, missing
+from toolgram.bulk.inputs import ARROW, TOO_LONG, Batch, rows_of
 from toolgram.bulk.outputs import BadRowAt, BatchAnswer, Row, encode
 from toolgram.bulk.parts import Parts
-from toolgram.bulk.rows import Answer, RowReader
+from toolgram.bulk.rows import Answer, RowOptions, RowReader
 from toolgram.bulk.summary import Summary
 from toolgram.limits import LONGEST_ROW
 
-A_co = TypeVar("A_co", covariant=True)
+A = TypeVar("A")
 
 AHEAD = 2  # batches per worker that wait or are under way
 _LOOK_FOR_PARENT = 1.0  # seconds between two checks whether the main process is still alive
@@ -45,9 +45,10 @@ class Job:
     name_files: bool = False
     parts: Parts | None = None
 
-    def reader(self) -> BatchReader:
-        """Return the object that answers batches. It is made once per process."""
-        return BatchReader(self)
+    def reader(self) -> Callable[[Batch], BatchAnswer]:
+        """Return the function that answers batches and keeps the answers. It is made once per process."""
+        rows = RowReader(self.options)
+        return lambda batch: self.keep(batch, self.answer(rows, batch))
 
     def keep(self, batch: Batch, answer: BatchAnswer) -> BatchAnswer:
         """Keep an answer in its part if there are parts; its output is empty then."""
@@ -56,73 +57,39 @@ class Job:
         self.parts.add(batch.part, answer)
         return answer._replace(output=b"")
 
-
-class Reader(Protocol[A_co]):
-    """Answers a batch."""
-
-    def kept(self, batch: Batch) -> A_co:
-        """Return the answer to a batch, and keep it."""
-
-
-class Work(Protocol[A_co]):
-    """The job of a worker. It can be pickled, and makes a reader."""
-
-    def reader(self) -> Reader[A_co]:
-        """Return the object that answers batches. It is made once per process."""
-
-
-class BatchReader:
-    """Answers batches. Made once per process."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._rows = RowReader(job.options)
-
-    def kept(self, batch: Batch) -> BatchAnswer:
-        """Return the answers to a batch, and keep them."""
-        return self._job.keep(batch, self.answer(batch))
-
-    def answer(self, batch: Batch) -> BatchAnswer:
+    def answer(self, rows: RowReader, batch: Batch) -> BatchAnswer:
         """Return the answers to a batch, in order."""
         summary, bad = Summary(), []
 
         def counted() -> Iterator[Row]:
-            for row in self._answers(batch):
-                file, line, answer = row
-                summary.saw(answer.message, file, line, answer.error)
+            for line, answer in _answers(rows, batch):
+                summary.saw(answer.message, batch.file, line, answer.error)
                 if answer.message is None:
-                    bad.append(BadRowAt(file, line, answer.error))
-                yield row
+                    bad.append(BadRowAt(batch.file, line, answer.error))
+                yield batch.file, line, answer
 
-        output = encode(counted(), self._job.kind, self._job.name_files)
+        output = encode(counted(), self.kind, self.name_files)
         return BatchAnswer(output, bad, summary.to_dict(), batch.size)
 
-    def _answers(self, batch: Batch) -> Iterator[Row]:
-        if batch.kind == TOO_LONG:
-            yield batch.file, batch.first, Answer({}, None, f"a row of more than {LONGEST_ROW >> 20} MiB")
-        elif batch.kind == ARROW:
-            for number, row in enumerate(from_stream(batch.data).to_pylist(), start=batch.first):
-                yield batch.file, number, self._rows.answer(row)
-        else:
-            for number, line in enumerate(batch.data.split(b"\n"), start=batch.first):
-                if line.strip():
-                    yield batch.file, number, self._rows.answer_line(line)
+
+def _answers(rows: RowReader, batch: Batch) -> Iterator[tuple[int, Answer]]:
+    if batch.kind == TOO_LONG:
+        yield batch.first, Answer({}, None, f"a row of more than {LONGEST_ROW >> 20} MiB")
+    answer = rows.answer if batch.kind == ARROW else rows.answer_line
+    for line, row in rows_of(batch):
+        yield line, answer(row)
 
 
-def answer_here(job: Job, batches: Iterable[Batch]) -> Iterator[BatchAnswer]:
-    """Yield the answers to the batches, from this process."""
-    reader = BatchReader(job)
-    return map(reader.kept, batches)
+# --- processes --------------------------------------------------------------------------------------------------------
+
+_reader: Callable[[Batch], Any]  # of a worker
 
 
-_reader: Reader[Any] | None = None  # of a worker
-
-
-def _begin_worker(job: Work[Any], parent: int) -> None:
+def _begin_worker(make_reader: Callable[[], Callable[[Batch], Any]], parent: int) -> None:
     global _reader
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what ends
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-    _reader = job.reader()
+    _reader = make_reader()
 
 
 def _end_with_parent(parent: int) -> None:
@@ -133,15 +100,24 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _answer(batch: Batch) -> Any:
-    assert _reader is not None
-    return _reader.kept(batch)
+    return _reader(batch)
 
 
-def answer_in_processes(job: Work[A_co], batches: Iterable[Batch], workers: int) -> Iterator[A_co]:
-    """Yield the answers to the batches, in order, from `workers` processes. Raises BadFile if they die repeatedly."""
-    waiting: deque[tuple[Batch, Future[A_co]]] = deque()
-    source, deaths = iter(batches), 0
-    pool = _pool(job, workers)
+def answer_in_processes(
+    make_reader: Callable[[], Callable[[Batch], A]], batches: Iterable[Batch], workers: int
+) -> Iterator[A]:
+    """Yield the answers to the batches, in order, from `workers` processes, each with a reader of its own.
+
+    Raises BadFile if they die repeatedly.
+    """
+
+    def new_pool() -> ProcessPoolExecutor:
+        # A new interpreter per worker: a fork would copy locks and threads of all that the main process has loaded.
+        spawn = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(workers, spawn, _begin_worker, (make_reader, os.getpid()))
+
+    waiting: deque[tuple[Batch, Future[A]]] = deque()
+    source, deaths, pool = iter(batches), 0, new_pool()
     try:
         while True:
             while len(waiting) < workers * AHEAD and (batch := next(source, None)) is not None:
@@ -151,14 +127,13 @@ def answer_in_processes(job: Work[A_co], batches: Iterable[Batch], workers: int)
             try:
                 answer = waiting[0][1].result()
             except BrokenProcessPool:
-                deaths += 1
+                deaths, at = deaths + 1, waiting[0][0]
                 if deaths > _MOST_DEATHS:
-                    at = waiting[0][0]
                     raise BadFile(
                         f"{at.file}: workers die at the rows from {at.first} on; is there enough memory?"
                     ) from None
                 pool.shutdown(wait=False, cancel_futures=True)
-                pool = _pool(job, workers)
+                pool = new_pool()
                 waiting = deque((batch, _submitted(pool, batch)) for batch, _ in waiting)
                 continue
             deaths = 0
@@ -177,7 +152,45 @@ def _submitted(pool: ProcessPoolExecutor, batch: Batch) -> Future[Any]:
         return failed
 
 
-def _pool(job: Work[Any], workers: int) -> ProcessPoolExecutor:
-    # A new interpreter per worker: a fork would copy locks and threads of everything that the main process has loaded.
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, _begin_worker, (job, os.getpid()))
+# --- Ray --------------------------------------------------------------------------------------------------------------
+
+
+def start_ray(address: str | None) -> Any:
+    """Connect to a cluster, or start one on this machine. Raises BadFile if that fails, MissingPackage without Ray."""
+    try:
+        import ray
+    except ImportError:
+        raise missing("ray", "--ray") from None
+    try:
+        ray.init(address, ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        said = str(error).strip().split("\n", 1)[0]
+        raise BadFile(f"Ray cannot be reached at {address or 'this machine'}: {said}") from error
+    return ray
+
+
+def answer_on_ray(job: Job, batches: Iterable[Batch], address: str | None) -> Iterator[BatchAnswer]:
+    """Yield the answers to the batches, in order. Ray finds workers, moves data, and repeats what a dead one had."""
+    ray = start_ray(address)
+    source, waiting = iter(batches), deque[tuple[Batch, Any]]()
+    answer, given = ray.remote(answer_batch), ray.put(pickle.dumps(replace(job, parts=None)))
+    ahead = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    while True:
+        while len(waiting) < ahead and (batch := next(source, None)) is not None:
+            waiting.append((batch, answer.remote(given, batch)))
+        if not waiting:
+            return
+        batch, coming = waiting.popleft()
+        yield job.keep(batch, ray.get(coming))
+
+
+def answer_batch(job: bytes, batch: Batch) -> BatchAnswer:
+    """Answer a batch, in a worker."""
+    return _unpickled(job)(batch)
+
+
+@lru_cache(maxsize=1)
+def _unpickled(job: bytes) -> Callable[[Batch], BatchAnswer]:
+    """Return the reader of a job. It is made once per worker."""
+    made: Job = pickle.loads(job)
+    return made.reader()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.anomalies import KINDS, REPAIRED
+from toolgram.anomalies import KINDS, REPAIRED, page_of
 from toolgram.message import Message
 
 MOST_SHOWN = 10
@@ -51,8 +51,7 @@ class Summary:
             return
         calls = message.tool_calls
         self.per_row[_COUNTS[min(len(calls), 10)]] += 1
-        if calls:
-            self.with_calls += 1
+        self.with_calls += bool(calls)
         for call in calls:
             self.calls[call.status] += 1
             self.arguments[_COUNTS[len(call.arguments).bit_length()]] += 1
@@ -60,14 +59,13 @@ class Summary:
                 self.functions[call.name] += 1
         if message.malformed:
             self.calls["malformed"] += len(message.malformed)
-        self.lengths[_COUNTS[len(message.content).bit_length() if message.content else 0]] += 1
-        if message.anomalies:
-            self.repaired += any(odd.kind in REPAIRED for odd in message.anomalies)
-            for odd in message.anomalies:
-                self.anomalies[odd.kind] += 1
-                if odd.kind not in self.examples:
-                    text = odd.text if len(odd.text) <= _LONGEST_EXAMPLE else odd.text[: _LONGEST_EXAMPLE - 1] + "…"
-                    self.examples[odd.kind] = {"file": file, "line": line, "start": odd.start, "text": text}
+        self.lengths[_COUNTS[len(message.content or "").bit_length()]] += 1
+        self.repaired += any(odd.kind in REPAIRED for odd in message.anomalies)
+        for odd in message.anomalies:
+            self.anomalies[odd.kind] += 1
+            if odd.kind not in self.examples:
+                text = odd.text if len(odd.text) <= _LONGEST_EXAMPLE else odd.text[: _LONGEST_EXAMPLE - 1] + "…"
+                self.examples[odd.kind] = {"file": file, "line": line, "start": odd.start, "text": text}
 
     def add(self, other: Summary) -> None:
         """Add the summary of rows that come after these."""
@@ -76,8 +74,7 @@ class Summary:
             if isinstance(value, Counter):
                 mine.update(value)
             elif isinstance(value, dict):
-                for kind, example in value.items():
-                    mine.setdefault(kind, example)
+                mine |= {**value, **mine}
             else:
                 setattr(self, name, mine + value)
 
@@ -114,5 +111,5 @@ class Summary:
         for kind, count in self.anomalies.most_common(MOST_SHOWN):
             at = self.examples.get(kind)
             shown = f"; first in {at['file']} line {at['line']}: {at['text']!r}" if at else ""
-            said.append(f"{count:,} x {kind}: {KINDS.get(kind, '')}{shown}")
+            said.append(f"{count:,} x {kind}: {KINDS.get(kind, '')} (see {page_of(kind)}){shown}")
         return said

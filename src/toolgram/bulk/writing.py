@@ -1,8 +1,7 @@
 """Write files: completely or not at all, and never over a file that the run reads.
 
-Strategy: output goes to `FILE.unfinished` in the same directory, which is renamed to `FILE` when it is complete. So a
-run that ends early leaves an earlier file unchanged. If `FILE` is a link, the file that it names is replaced and the
-link stays. Nothing can be renamed over a pipe, a device or an open descriptor (`/dev/stdout`): these are written
+Strategy: output goes to `FILE.unfinished` in the same directory, which is renamed to `FILE` when it is complete. If
+`FILE` is a link, the file that it names is replaced. Pipes, devices and open descriptors (`/dev/stdout`) are written
 directly. Files are compared before any of them is opened, by what the system reports about them, so that links count.
 """
 
@@ -14,6 +13,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, combinations
 from typing import IO, NamedTuple
 
 from toolgram.bulk.errors import BadFile, BadTarget
@@ -24,50 +24,67 @@ _Key = tuple[int, int] | str | None
 
 
 class NewFile:
-    """A file that replaces `path` when it is complete. Raises OSError if it cannot be written."""
+    """A file that replaces `path` when the block succeeds; with None, no file. Raises BadFile if it cannot be written.
 
-    def __init__(self, path: str) -> None:
-        self._target = None if is_direct(path) else os.path.realpath(path)
-        self._unfinished = _unfinished(path)
-        self.stream = _opened_directly(path) if self._target is None else self._begun(self._target)
+    If the block fails, the earlier file is left unchanged. With `keep`, what was written so far stays in
+    `FILE.unfinished`.
+    """
+
+    stream: IO[bytes]
+
+    def __init__(self, path: str | None, keep: bool = False) -> None:
+        self._path, self._keep = path or "", keep
+        self._target = None if path is None or is_direct(path) else os.path.realpath(path)
+
+    def __enter__(self) -> NewFile:
+        with self._named():
+            if self._target is not None:
+                self.stream = self._begun(self._target)
+            elif self._path:
+                self.stream = _opened_directly(self._path)
+        return self
+
+    def write(self, data: bytes) -> None:
+        """Write what a reader may need before the end. Raises BadFile."""
+        if self._path and data:
+            with self._named():
+                self.stream.write(data)
+                self.stream.flush()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not self._path:
+            return
+        try:
+            self.stream.close()
+            if self._target is not None and error is None:
+                os.replace(_unfinished(self._path), self._target)
+        except OSError as failed:  # its buffer may not fit on the disk
+            error = error or failed
+        if error is not None and self._target is not None:
+            with suppress(OSError):
+                if not self._keep or not os.path.getsize(_unfinished(self._path)):
+                    os.unlink(_unfinished(self._path))
+        if isinstance(error, OSError) and (kind is None or not self._keep):
+            raise cannot_write(self._path, error) from error
 
     def _begun(self, target: str) -> IO[bytes]:
+        unfinished = _unfinished(self._path)
         with suppress(FileNotFoundError):
-            os.unlink(self._unfinished)
-        stream = open(self._unfinished, "xb")  # noqa: SIM115  # `finish` and `give_up` close it
+            os.unlink(unfinished)
+        stream = open(unfinished, "xb")  # noqa: SIM115  # `__exit__` closes it
         with suppress(FileNotFoundError):
-            os.chmod(self._unfinished, stat.S_IMODE(os.stat(target).st_mode))
+            os.chmod(unfinished, stat.S_IMODE(os.stat(target).st_mode))
         return stream
 
-    def finish(self) -> None:
-        """Rename the file to its target."""
-        self.stream.close()
-        if self._target is not None:
-            os.replace(self._unfinished, self._target)
-
-    def give_up(self, keep: bool) -> None:
-        """Leave the earlier file unchanged. With `keep`, what was written stays in `FILE.unfinished`."""
-        with suppress(OSError):  # its buffer may not fit on the disk
-            self.stream.close()
-        if self._target is not None:
-            with suppress(OSError):
-                if not keep or not os.path.getsize(self._unfinished):
-                    os.unlink(self._unfinished)
-
-
-@contextmanager
-def new_file(path: str) -> Iterator[IO[bytes]]:
-    """Open a file to write, which appears at `path` when the block succeeds. Raises BadFile if it cannot be written."""
-    try:
-        made = NewFile(path)
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file in the error if it cannot be written."""
         try:
-            yield made.stream
-            made.finish()
-        except BaseException:
-            made.give_up(keep=False)
+            yield
+        except BrokenPipeError:
             raise
-    except OSError as error:
-        raise cannot_write(path, error) from error
+        except OSError as error:
+            raise cannot_write(self._path, error) from error
 
 
 def cannot_write(path: str, error: OSError) -> BadFile:
@@ -111,79 +128,61 @@ class Target(NamedTuple):
     option: str
     path: str
 
+    def __str__(self) -> str:
+        return f"{self.option} {self.path}"
+
 
 def check_targets(
     targets: Sequence[Target], inputs: Sequence[str], parts: str | None, answers: IO[bytes] | None
 ) -> None:
-    """Refuse targets that would overwrite an input, or each other.
+    """Refuse targets that would overwrite an input, or each other. Raises BadTarget.
 
     `parts` is the directory of finished batches, which is deleted at the end, and `answers` is the stream that answers
-    go to, if there is one. Raises BadTarget.
+    go to, if there is one.
     """
-    for target in targets:
-        _check_alone(target)
-    _check_pairs(targets)
-    if answers is not None:
-        _check_stream(targets, inputs, answers)
-    written = {key: target for target in targets for key in _keys(target)}
+    stream = None if answers is None else _key_of_stream(answers)
+    problems = (_same_files(targets), _overwritten(targets, inputs, stream), _in_parts(targets, inputs, parts or ""))
+    for problem in chain.from_iterable(problems):
+        raise BadTarget(problem)
+
+
+def _same_files(targets: Sequence[Target]) -> Iterator[str]:
+    for each in targets:
+        if os.path.isdir(each.path):
+            yield f"{each} is a directory; name a file"
+        if os.path.isfile(each.path) and not os.access(each.path, os.W_OK):
+            yield f"{each} is there and may not be written; name another file"
+    for other, one in combinations(targets, 2):
+        both_open = _descriptor(one.path) is not None and _descriptor(other.path) is not None
+        if not both_open and _keys(one) & _keys(other):
+            yield f"{other} and {one} are the same file; name two files"
+
+
+def _overwritten(targets: Sequence[Target], inputs: Sequence[str], answers: _Key) -> Iterator[str]:
+    for each in targets if answers is not None else ():
+        if _descriptor(each.path) is None and answers == _key(each.path):
+            yield f"{each} is the file that the answers go to; name two files"
+    written = {key: each for each in targets for key in _keys(each)}
     for name in inputs:
-        if (same := written.get(_key_of_input(name))) is not None:
-            raise BadTarget(
-                f"{same.option} {same.path} would overwrite the input {_called(name)}"
-                f"{_why_same(same, name)}; name another file to write"
-            )
-    if parts is not None:
-        _check_parts(parts, targets, inputs)
+        key, called = _key_of_input(name), "on standard input" if name == "-" else name
+        if answers is not None and answers == key:
+            yield f"the answers go to the input {called}; write them to another file, with -o OUT"
+        if (same := written.get(key)) is not None:
+            yield f"{same} would overwrite the input {called}{_why_same(same, name)}; name another file to write"
 
 
-def _check_alone(target: Target) -> None:
-    if os.path.isdir(target.path):
-        raise BadTarget(f"{target.option} {target.path} is a directory; name a file")
-    if os.path.isfile(target.path) and not os.access(target.path, os.W_OK):
-        raise BadTarget(f"{target.option} {target.path} is there and may not be written; name another file")
-
-
-def _check_pairs(targets: Sequence[Target]) -> None:
-    for at, one in enumerate(targets):
-        for other in targets[:at]:
-            if _descriptor(one.path) is not None and _descriptor(other.path) is not None:
-                continue
-            if _keys(one) & _keys(other):
-                raise BadTarget(
-                    f"{other.option} {other.path} and {one.option} {one.path} are the same file; name two files"
-                )
-
-
-def _check_stream(targets: Sequence[Target], inputs: Sequence[str], answers: IO[bytes]) -> None:
-    key = _key_of_stream(answers)
-    if key is None:
-        return
-    for target in targets:
-        if _descriptor(target.path) is None and key == _key(target.path):
-            raise BadTarget(f"{target.option} {target.path} is the file that the answers go to; name two files")
-    for name in inputs:
-        if key == _key_of_input(name):
-            raise BadTarget(f"the answers go to the input {_called(name)}; write them to another file, with -o OUT")
-
-
-def _check_parts(folder: str, targets: Sequence[Target], inputs: Sequence[str]) -> None:
-    for target in targets:
-        if _is_below(target.path, folder):
-            raise BadTarget(
-                f"{target.option} {target.path} lies in {folder}, which is deleted at the end; name another file"
-            )
-    for name in inputs if os.path.isdir(folder) else ():
-        if name != "-" and _is_below(name, folder):
-            raise BadTarget(f"the input {name} lies in {folder}, which is deleted at the end; choose another output")
+def _in_parts(targets: Sequence[Target], inputs: Sequence[str], parts: str) -> Iterator[str]:
+    for each in targets if parts else ():
+        if _is_below(each.path, parts):
+            yield f"{each} lies in {parts}, which is deleted at the end; name another file"
+    for name in inputs if os.path.isdir(parts) else ():
+        if name != "-" and _is_below(name, parts):
+            yield f"the input {name} lies in {parts}, which is deleted at the end; choose another output"
 
 
 def _is_below(path: str, folder: str) -> bool:
     place, root = os.path.realpath(path), os.path.realpath(folder)
     return place == root or place.startswith(os.path.join(root, ""))
-
-
-def _called(name: str) -> str:
-    return "on standard input" if name == "-" else name
 
 
 def _why_same(target: Target, name: str) -> str:
@@ -209,13 +208,8 @@ def _key(path: str) -> _Key:
     try:
         return _key_of(os.stat(path))
     except (OSError, ValueError):
-        return _real(path)
-
-
-def _real(path: str) -> str | None:
-    try:
-        return os.path.normcase(os.path.realpath(path))
-    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            return os.path.normcase(os.path.realpath(path))
         return None
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from toolgram.cli.options import FormatOption
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, refuse, spelled_out, write_json
-from toolgram.errors import ToolgramError, UnknownFormat
+from toolgram.cli.options import FormatOption, Json
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, refuse, spelled_out, write_file, write_json
+from toolgram.errors import UnknownFormat
 
 MOST_SHOWN = 3  # examples of a kind on a terminal; JSON and the page have all
 
@@ -22,9 +20,9 @@ def audit(
     logs: Annotated[list[str], typer.Argument(metavar="LOGS", help="Files, directories or patterns.")],
     format_name: FormatOption = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page that needs no network.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON document.")] = False,
+    as_json: Json = False,
     workers: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes. None: one for each core.")] = None,
-) -> None:
+) -> int:
     """Say what a server lost, from its logs.
 
     Reads what servers log: OpenAI's chat and Responses, Anthropic, vLLM, llama.cpp, LiteLLM, raw completions; JSON
@@ -40,62 +38,43 @@ def audit(
     """
     from toolgram.audit import audit as run
 
-    with quiet_endings():
-        try:
-            found = run(logs, format_name, workers or os.cpu_count() or 1)
-        except UnknownFormat as error:
-            refuse(str(error))
-        except ToolgramError as error:
-            complain(str(error))
-            raise typer.Exit(NOTHING_USABLE) from None
-        for problem in found.problems:
-            complain(problem)
-        said = found.to_dict()
-        if html is not None:
-            _write_page(found, html)
-        if as_json:
-            write_json(said, indent=2 if sys.stdout.isatty() else None)
-        else:
-            _print(said)
-        clean = found.rows > found.unread and not found.problems and not any(said["found"].values())
-    raise typer.Exit(USABLE if clean else NOTHING_USABLE)
-
-
-def _write_page(found: Any, path: str) -> None:
-    from toolgram.audit.page import page
-
     try:
-        Path(path).write_text(page(found), encoding="utf-8")
-    except OSError as error:
-        complain(f"{path}: cannot be written: {error.strerror or error}")
-        raise typer.Exit(NOTHING_USABLE) from None
+        found = run(logs, format_name, workers or os.cpu_count() or 1)
+    except UnknownFormat as error:
+        refuse(error)
+    for problem in found.problems:
+        complain(problem)
+    said = found.to_dict()
+    if html is not None:
+        from toolgram.audit.page import page
+
+        write_file(html, page(found))
+    if as_json:
+        write_json(said, indent=2 if sys.stdout.isatty() else None)
+    else:
+        _print(said)
+    clean = found.rows > found.unread and not found.problems and not any(said["found"].values())
+    return USABLE if clean else NOTHING_USABLE
 
 
 def _print(said: dict[str, Any]) -> None:
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    out = console()
     unread = f" ({said['unread']:,} of no known shape)" if said["unread"] else ""
-    console.print(
-        f"{said['rows']:,} rows{unread}: {said['returned']:,} calls returned, {said['written']:,} in the text"
-    )
-    lost, unsaid = any(said["found"].values()), said["unsaid"]
-    console.print(Text(_counted(said["found"]) or "nothing lost", "bold red" if lost else "bold green"))
-    if unsaid:
-        console.print(
-            f"{unsaid:,} answers do not say what calls were returned: nothing can be compared with their text"
-        )
+    out.print(f"{said['rows']:,} rows{unread}: {said['returned']:,} calls returned, {said['written']:,} in the text")
+    lost = any(said["found"].values())
+    out.print(Text(_counted(said["found"]) or "nothing lost", "bold red" if lost else "bold green"))
+    if unsaid := said["unsaid"]:
+        out.print(f"{unsaid:,} answers do not say what calls were returned: nothing can be compared with their text")
     for each in said["models"]:
-        console.print()
-        name = Text(spelled_out(each["model"] or "(no model said)"), "bold")
-        console.print(name, Text(f"format {each['format'] or 'none'}; {each['answers']:,} answers", "cyan"), sep="  ")
+        name = Text(spelled_out(f"\n{each['model'] or '(no model said)'}"), "bold")
+        out.print(name, Text(f"format {each['format'] or 'none'}; {each['answers']:,} answers", "cyan"), sep="  ")
         counts = {name: each.get(name, 0) for name in ("returned", "written", *said["found"])}
-        console.print(Text(f"  {_counted(counts) or 'no calls'}"))
-        console.print(Text(f"  what reads it: {each['advice']}", "dim"))
-    console.print()
+        out.print(Text(f"  {_counted(counts) or 'no calls'}"))
+        out.print(Text(f"  what reads it: {each['advice']}", "dim"))
+    out.print()
     for kind, examples in said["examples"].items():
         for each in examples[:MOST_SHOWN]:
-            console.print(
-                Text(spelled_out(f"{kind}: {each['why']} ({each['file']}, row {each['row']})")), soft_wrap=True
-            )
+            out.print(Text(spelled_out(f"{kind}: {each['why']} ({each['file']}, row {each['row']})")))
 
 
 def _counted(counts: dict[str, int]) -> str:

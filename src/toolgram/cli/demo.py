@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.options import completed_names
+from toolgram.cli.options import FormatList
 from toolgram.cli.source import cut
-from toolgram.cli.terminal import quiet_endings, refuse, spelled_out
+from toolgram.cli.terminal import console, refuse, spelled_out
 from toolgram.events import Event
 
 MOST_LINES = 14  # of deltas: with the heading and the message below them, a screen of 24 lines
@@ -35,17 +34,9 @@ STYLES = {
 
 
 def demo(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FORMAT",
-            show_default=False,
-            autocompletion=completed_names,
-            help="Which ones. None: all that ship.",
-        ),
-    ] = None,
+    names: FormatList = None,
     pause: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait behind each delta, on a terminal.")
+        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait after each delta, on a terminal.")
     ] = 0.02,
 ) -> None:
     """Watch an output of every format being read, delta by delta.
@@ -54,19 +45,18 @@ def demo(
     toolgram demo                  all formats; Ctrl-C ends it
     toolgram demo hermes gpt_oss   these two
     """
-    with quiet_endings():
-        try:
-            shown = [toolgram.get_format(name) for name in names or toolgram.format_names()]
-        except toolgram.UnknownFormat as error:
-            refuse(str(error))
-        console = Console(highlight=False, markup=False, emoji=False)
-        for fmt in shown:
-            console.rule(Text(f"{fmt.name}: {fmt.title}"), style="dim")
-            for line in screen(fmt):
-                console.print(line, no_wrap=True, overflow="ellipsis")
-                if console.is_terminal:
-                    time.sleep(pause)
-            console.print()
+    try:
+        shown = [toolgram.get_format(name) for name in names or toolgram.format_names()]
+    except toolgram.UnknownFormat as error:
+        refuse(error)
+    out = console(wrap=True)
+    for fmt in shown:
+        out.rule(Text(f"{fmt.name}: {fmt.title}"), style="dim")
+        for line in screen(fmt):
+            out.print(line, no_wrap=True, overflow="ellipsis")
+            if out.is_terminal:
+                time.sleep(pause)
+        out.print()
 
 
 def screen(fmt: toolgram.Format) -> Iterator[Text]:
@@ -78,11 +68,11 @@ def screen(fmt: toolgram.Format) -> Iterator[Text]:
     yield _line("", parser.close("stop"), size)
     message = parser.message
     calls = [f"{call.name}({call.arguments}) {call.status}" for call in message.tool_calls]
-    rows = [("reasoning", message.reasoning), ("content", message.content), *(("call", call) for call in calls)]
-    styles = {"reasoning": "reasoning", "content": "content", "call": "tool_call_start"}
-    for label, text in rows:
+    said = [("reasoning", message.reasoning), ("content", message.content), *(("call", each) for each in calls)]
+    for label, text in said:
         if text:
-            yield Text.assemble((f"⇒ {label:<10}", "bold"), (_on_one_line(text), STYLES[styles[label]]))
+            style = STYLES.get(label, STYLES["tool_call_start"])
+            yield Text.assemble((f"⇒ {label:<10}", "bold"), (_on_one_line(text), style))
 
 
 def _line(delta: str, events: list[Event], size: int) -> Text:

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
+import typer
 from rich.text import Text
 
 import toolgram
+from toolgram.bulk.writing import cannot_write
 from toolgram.cli.findings import report_lines, warnings_of
-from toolgram.cli.source import Unreadable
-from toolgram.cli.templates import NoTemplate, Source, read_template, safe_name
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, spelled_out
-from toolgram.late_imports import install_line
+from toolgram.cli.options import TEMPLATE, Bos, Eos, Variant
+from toolgram.cli.template_table import print_template_table
+from toolgram.cli.templates import Source, read_template, safe_name
+from toolgram.cli.terminal import complain, console, refuse, spelled_out, write_file
 
 if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport
@@ -81,25 +83,20 @@ class DeriveOptions:
         return bos_token, source.eos_token if self.eos_token is None else self.eos_token
 
     def _format(self, source: Source, isolate: bool) -> tuple[toolgram.Format, DeriveReport]:
-        bos_token, eos_token = self._tokens(source)
-        try:
-            import toolgram.derive.deriving  # to find out what is missing
+        import toolgram.derive.deriving  # so that a missing package is known by its name
 
-            fmt = toolgram.derive_format(
-                source.template,
-                bos_token=bos_token,
-                eos_token=eos_token,
-                special_tokens=source.special,
-                end_tokens=source.ends,
-                name=self.name or source.name,
-                chat_template_kwargs=self.kwargs or None,
-                strict=self.strict,
-                isolate=isolate,
-            )
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("toolgram"):
-                raise
-            refuse(f"derive needs {error.name}; {install_line('jinja2')}")
+        bos_token, eos_token = self._tokens(source)
+        fmt = toolgram.derive_format(
+            source.template,
+            bos_token=bos_token,
+            eos_token=eos_token,
+            special_tokens=source.special,
+            end_tokens=source.ends,
+            name=self.name or source.name,
+            chat_template_kwargs=self.kwargs or None,
+            strict=self.strict,
+            isolate=isolate,
+        )
         assert fmt.report is not None, "a derived format has a report"
         return fmt, fmt.report
 
@@ -117,28 +114,79 @@ class Derived:
         return report_lines(self.format.name, self.report, self.analysis)
 
 
-def derive_one(path: str, variant: str | None, options: DeriveOptions, folder: str | None, with_report: bool) -> int:
-    """Derive from one template. Return exit status 1 if that fails, or if its files cannot be written."""
-    try:
-        source = read_template(path, variant)
-        derived = options.derive(source)
-    except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
-        complain(str(error))
-        return NOTHING_USABLE
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+def derive(
+    template: Annotated[str | None, TEMPLATE] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Write NAME.lark, NAME.yaml and NAME.report.txt there."),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Print each finding with the renderings that show it, and all probes.")
+    ] = False,
+    table: Annotated[
+        str | None, typer.Option(metavar="DIR", help="One row for each *.jinja below this folder instead.")
+    ] = None,
+    bos: Bos = None,
+    eos: Eos = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call the format. Default: as the model or the file.")
+    ] = None,
+    variant: Variant = None,
+    kwarg: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=JSON",
+            help="A variable for the template, such as enable_thinking=false. May be repeated.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Give no format unless every probe message came back exactly.")
+    ] = False,
+) -> int | None:
+    """Derive a format from a chat template.
+
+    What comes out is a grammar, a machine and a report.
+
+    \b
+    toolgram derive chat_template.jinja                  the two files, in colour
+    toolgram derive chat_template.jinja --report         what was found in the template, with evidence
+    toolgram derive tokenizer_config.json -o formats     write them, for --grammar and --machine
+    toolgram derive Qwen/Qwen3-8B                        from the cache of downloads
+    toolgram derive --table templates                    one row per template
+
+    Exit status: 0 derived; 1 a template that cannot be rendered or read, or files that cannot be written; 2 a mistake
+    in the command.
+    """
+    options = DeriveOptions(bos, eos, checked_name(name), read_kwargs(kwarg or []), strict)
+    if (template is None) == (table is None):
+        refuse("say what to derive from: either TEMPLATE or --table DIR")
+    if table is not None:
+        if (folder, name, variant, report) != (None, None, None, False):
+            refuse("--table prints rows; -o, --name, --variant and --report need one TEMPLATE")
+        return print_template_table(table, options.report)
+    _derive_one(template or "", variant, options, folder, report)
+    return None
+
+
+def _derive_one(template: str, variant: str | None, options: DeriveOptions, folder: str | None, report: bool) -> None:
+    """Derive from one template, and write or print the files. Raises ToolgramError."""
+    if template == "-" and sys.stdin is not None and sys.stdin.isatty():
+        complain("reading standard input; end it with Ctrl-D")
+    source = read_template(template, variant)
+    derived = options.derive(source)
     if source.told:
         complain(source.told)
     if source.variant:
         complain(f"the template {source.variant!r} of several in that file; --variant chooses another")
-    if not with_report:
+    if not report:
         _complain_of(derived.report)
-    status = USABLE if folder is None else _write(derived, Path(folder))
-    if with_report:
-        for line in derived.lines():
-            console.print(line)
+    if folder is not None:
+        _write(derived, Path(folder))
+    lines = [*derived.lines()] if report else []
     if folder is None:
-        _show(console, derived.format, below_report=with_report)
-    return status
+        lines += [Text()] * report + [*_files(derived.format)]
+    for line in lines:
+        console().print(line)
 
 
 def read_kwargs(pairs: Sequence[str]) -> dict[str, Any]:
@@ -170,32 +218,27 @@ def _complain_of(report: DeriveReport) -> None:
         complain(f"{missed} of {len(report.probes)} probes were not read back exactly; --report shows them")
 
 
-def _write(derived: Derived, folder: Path) -> int:
-    """Write the two files and the report, and print their paths."""
+def _write(derived: Derived, folder: Path) -> None:
+    """Write the two files and the report, and print their paths. Raises BadFile."""
     fmt = derived.format
     report = "".join(f"{line.plain.rstrip()}\n" for line in derived.lines())
     stem = safe_name(fmt.name) or "derived"
     texts = {f"{stem}.lark": fmt.grammar_text, f"{stem}.yaml": fmt.machine_text, f"{stem}.report.txt": report}
     for file, text in texts.items():
-        place = folder / file
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
-            complain(f"{place}: cannot be written: {error.strerror or error}")
-            return NOTHING_USABLE
-        print(spelled_out(str(place)))
-    return USABLE
+            raise cannot_write(str(folder / file), error) from None
+        write_file(str(folder / file), text)
+        print(spelled_out(str(folder / file)))
 
 
-def _show(console: Console, fmt: toolgram.Format, below_report: bool) -> None:
-    """Print the two files, each below a comment with its name."""
-    if below_report:
-        console.print()
-    console.print(Text(f"// {fmt.name}.lark", "bold underline"))
-    console.print(_coloured(fmt.grammar_text, GRAMMAR_PARTS))
-    console.print(Text(f"# {fmt.name}.yaml", "bold underline"))
-    console.print(_coloured(fmt.machine_text, MACHINE_PARTS))
+def _files(fmt: toolgram.Format) -> Iterator[Text]:
+    """Yield the two files, each below a comment with its name."""
+    yield Text(f"// {fmt.name}.lark", "bold underline")
+    yield _coloured(fmt.grammar_text, GRAMMAR_PARTS)
+    yield Text(f"# {fmt.name}.yaml", "bold underline")
+    yield _coloured(fmt.machine_text, MACHINE_PARTS)
 
 
 def _coloured(file: str, parts: re.Pattern[str]) -> Text:

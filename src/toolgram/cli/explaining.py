@@ -6,40 +6,77 @@ Control characters are escaped before anything is printed, because names, marker
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from toolgram.cli.options import (
+    FinishReason,
+    FormatOption,
+    Grammar,
+    Json,
+    Machine,
+    OutputFile,
+    Prefix,
+    Tools,
+    load_chosen_format,
+    read_tools,
+)
 from toolgram.cli.paint import paint
 from toolgram.cli.parsing import Verdict
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, spelled_out, write_json
+from toolgram.cli.terminal import (
+    NOTHING_USABLE,
+    USABLE,
+    complain,
+    console,
+    indent_for_terminal,
+    shortened,
+    spelled_out,
+    write_json,
+)
 from toolgram.cli.trying import awaited, recognised, tied
-from toolgram.explain import Candidate, Explanation, Held, Step
-from toolgram.formats import Format, get_format
+from toolgram.explain import Explanation, Held, Step
+from toolgram.formats import get_format
 from toolgram.runtime.stream import READ_AGAIN, REJECTED
 
 LONGEST_QUOTE = 60
 OUTCOME_STYLES = {"committed": "green", REJECTED: "red", "ended": "yellow"}
 
 
-def print_explanation(
-    fmt: Format | None, tools: Any, prefix: str | None, finish_reason: str | None, path: str, as_json: bool
+def explain(
+    file: OutputFile = "-",
+    format_name: FormatOption = None,
+    grammar: Grammar = None,
+    machine: Machine = None,
+    tools: Tools = None,
+    prefix: Prefix = None,
+    finish_reason: FinishReason = None,
+    as_json: Json = False,
 ) -> int:
-    """Explain one output. If no format is given, use the one that is recognised.
+    """Explain how an output was parsed.
 
-    The exit status shows whether the output has anything usable.
+    Why was my tool call not parsed? A summary comes first. Then the details: the event of each character, the path
+    through the machine, what text was held back and why it was released, anomalies, and what the other formats would
+    have found.
+
+    \b
+    toolgram explain output.txt                         the format is recognised
+    toolgram explain --format mistral_v11 output.txt    for reading
+    toolgram explain -f llama3_json --json output.txt   for programs
+
+    Exit status: 0 the output has something to use; 1 it has nothing, or the file cannot be read; 2 a mistake in the
+    command.
     """
-    text = awaited(path)
+    fmt, declared = load_chosen_format(format_name, grammar, machine), read_tools(tools)
+    text = awaited(file)
     if fmt is None:
-        found = recognised(text, tools, prefix, finish_reason)
+        found = recognised(text, declared, prefix, finish_reason)
         if found is None:
             return NOTHING_USABLE
         complain(f"format {found.name}: {tied(found)}")
         fmt = get_format(found.name)
-    told = fmt.explain(text, tools, prefix, finish_reason)
+    told = fmt.explain(text, declared, prefix, finish_reason)
     if as_json:
         write_json(told.to_dict(), indent=indent_for_terminal())
     else:
@@ -51,27 +88,19 @@ def print_explanation(
 
 
 def _print(told: Explanation) -> None:
-    console = Console(highlight=False, markup=False, emoji=False)
-    _line(console, Text(told.verdict, "bold"))
+    _line(Text(told.verdict, "bold"))
     if told.pieces:
-        _heading(console, "the event that each character belongs to")
+        _section("the event that each character belongs to", ())
         paint(told)
-    _heading(console, "the path through the machine, by offset")
-    for line in _path(told.path):
-        _line(console, line)
+    _section("the path through the machine, by offset", _path(told.path))
     if told.held:
-        _heading(console, "held back until it was certain whether it is a call")
-        for region in told.held:
-            _line(console, _held(region))
+        _section("held back until it was certain whether it is a call", map(_held, told.held))
     if told.anomalies:
-        _heading(console, "anomalies")
-        for oddity in told.anomalies:
-            _line(console, Text(f"{'' if oddity.offset is None else oddity.offset:>8}  {oddity.words}"))
-    if better := [alternative for alternative in told.alternatives if alternative.better]:
-        _heading(console, "other formats that read more of this text")
-        width = max(len(alternative.name) for alternative in better)
-        for alternative in better:
-            _line(console, _alternative(alternative, width))
+        _section("anomalies", (Text(str(oddity)) for oddity in told.anomalies))
+    if better := [each for each in told.alternatives if each.better]:
+        width = max(len(each.name) for each in better)
+        lines = (Text(f"{'':>10}{each.name:<{width}}  {each.why}", "green") for each in better)
+        _section("other formats that read more of this text", lines)
 
 
 def _path(path: list[Step]) -> Iterator[Text]:
@@ -90,8 +119,7 @@ def _path(path: list[Step]) -> Iterator[Text]:
 
 
 def _held(region: Held) -> Text:
-    text = region.text if len(region.text) <= LONGEST_QUOTE else region.text[: LONGEST_QUOTE - 1] + "…"
-    shown = repr(text) if text else "(begun by the prompt)"
+    shown = repr(shortened(region.text, LONGEST_QUOTE)) if region.text else "(begun by the prompt)"
     return Text.assemble(
         f"{region.start:>8}  {shown}\n{'':>10}",
         (region.outcome, OUTCOME_STYLES[region.outcome]),
@@ -99,18 +127,15 @@ def _held(region: Held) -> Text:
     )
 
 
-def _alternative(alternative: Candidate, width: int) -> Text:
-    return Text(f"{'':>10}{alternative.name:<{width}}  {alternative.why}", "green")
+def _section(title: str, lines: Iterable[Text]) -> None:
+    """Print a heading and its lines."""
+    for line in (Text(), Text(title, "bold underline"), *lines):
+        _line(line)
 
 
-def _heading(console: Console, title: str) -> None:
-    console.print()
-    _line(console, Text(title, "bold underline"))
-
-
-def _line(console: Console, line: Text) -> None:
+def _line(line: Text) -> None:
     """Print a line with its control characters escaped. `repr` has already escaped the model's line breaks."""
     safe = Text(spelled_out(line.plain), line.style)
     if len(safe.plain) == len(line.plain):
         safe.spans = line.spans
-    console.print(safe, soft_wrap=True)
+    console().print(safe)

@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from toolgram import Format, ToolgramError
+from toolgram import ToolgramError
 from toolgram.cli.options import (
     FormatArgument,
     Grammar,
+    Json,
     Machine,
+    Prefix,
+    Tools,
     load_required_format,
     read_schema,
     read_tools,
 )
-from toolgram.cli.terminal import (
-    USABLE,
-    complain,
-    indent_for_terminal,
-    quiet_endings,
-    refuse,
-    spelled_out,
-    write_json,
-)
-from toolgram.late_imports import install_line
+from toolgram.cli.terminal import complain, indent_for_terminal, refuse, spelled_out, write_file, write_json
 
 RESPONSE_TEMPLATE = "response_template"  # not a grammar: it describes model output, for transformers to read
-
-Strict = Annotated[
-    bool | None, typer.Option(show_default=False, help="Whether arguments follow schemas. Default: as tools say.")
-]
-OpenObjects = Annotated[
-    bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
-]
-LengthLimits = Annotated[
-    bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
-]
-AnswerFormat = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="What an answer is: a format of structural tags, for the structural tag."),
-]
-GrammarFile = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
-]
-
-JsonSchema = Annotated[str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")]
-SpecialToken = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="TEXT[=ID]",
-        show_default=False,
-        help="A marker that is one token of the model, by its id or its text. May be repeated.",
-    ),
-]
 
 
 def export(
@@ -72,33 +38,39 @@ def export(
     ] = "",
     grammar: Grammar = None,
     machine: Machine = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The functions that may be called: a JSON list in the shape of any API."),
-    ] = None,
+    tools: Tools = None,
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")
     ] = "auto",
     parallel: Annotated[bool, typer.Option(help="Whether there may be several calls.")] = True,
     reasoning: Annotated[
-        bool | None, typer.Option(show_default=False, help="Whether there must be reasoning, or none. Default: either.")
+        bool | None, typer.Option(help="Whether there must be reasoning, or none. Default: either.")
     ] = None,
-    json_schema: JsonSchema = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", show_default=False, help="What the chat template had already written for the model."
-        ),
+    json_schema: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")
     ] = None,
-    special_token: SpecialToken = None,
-    strict: Strict = None,
-    open_objects: OpenObjects = False,
-    length_limits: LengthLimits = False,
-    answer_format: AnswerFormat = None,
-    output: GrammarFile = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document: text, triggers, stop, preserved_tokens and notes.")
+    prefix: Prefix = None,
+    special_token: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT[=ID]", help="A marker that is one token, by its text or its id. May be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool | None, typer.Option(help="Whether arguments follow schemas. Default: as tools say.")
+    ] = None,
+    open_objects: Annotated[
+        bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
     ] = False,
+    length_limits: Annotated[
+        bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
+    ] = False,
+    answer_format: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What an answer is: a format of structural tags."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the grammar that constrains a model to valid calls.
 
@@ -110,22 +82,40 @@ def export(
 
     Notes on standard error name what the grammar cannot express. Exit status: 0 written; 2 a mistake in the command.
     """
-    with quiet_endings():
-        chosen = load_required_format(name, grammar, machine, "say what to export: FORMAT")
-        schema = read_schema(json_schema)
-        request = {
-            "parallel_tool_calls": parallel,
-            "reasoning": reasoning,
-            "json_schema": schema,
-            "prefix": prefix,
-            "special_tokens": tokens_of(special_token or ()),
-            "strict": strict,
-            "open_objects": open_objects,
-            "length_limits": length_limits,
-            "answer_format": read_schema(answer_format),
-        }
-        declared = read_tools(tools)
-        raise typer.Exit(print_export(chosen, target, declared, tool_choice, request, as_json, output))
+    fmt = load_required_format(name, grammar, machine, "say what to export: FORMAT")
+    try:
+        if target == RESPONSE_TEMPLATE:
+            from toolgram.export.response_templates import write_response_template  # needs jinja2; no other target does
+
+            template = write_response_template(fmt)
+            notes, said = [*template.notes], {"target": target, "template": template.template, "notes": template.notes}
+            write_json(said if as_json else template.template, indent_for_terminal() if as_json else 2)
+        else:
+            made = fmt.export(
+                target,
+                read_tools(tools),
+                choice_of(tool_choice),
+                parallel_tool_calls=parallel,
+                reasoning=reasoning,
+                json_schema=read_schema(json_schema),
+                prefix=prefix,
+                special_tokens=tokens_of(special_token or ()),
+                strict=strict,
+                open_objects=open_objects,
+                length_limits=length_limits,
+                answer_format=read_schema(answer_format),
+            )
+            notes = [*made.notes]
+            if output is not None:
+                write_file(output, made.text)
+            elif as_json:
+                write_json(made.to_dict(), indent_for_terminal())
+            else:
+                print(spelled_out(made.text), end="" if made.text.endswith("\n") else "\n")
+    except ToolgramError as error:
+        refuse(error)
+    for note in notes if output is not None or not as_json else ():
+        complain(f"note: {note}")
 
 
 def choice_of(wanted: str) -> str | dict[str, Any]:
@@ -136,8 +126,7 @@ def choice_of(wanted: str) -> str | dict[str, Any]:
 
 
 def tokens_of(given: Sequence[str]) -> dict[str, int | None]:
-    """Return tokens and their ids. `TEXT=ID` gives the id; the engine finds a token given as `TEXT` alone by its
-    text."""
+    """Return tokens and their ids: of `TEXT=ID` that one, of `TEXT` none, since the engine finds it by its text."""
     tokens: dict[str, int | None] = {}
     for each in given:
         text, equals, number = each.rpartition("=")
@@ -146,63 +135,3 @@ def tokens_of(given: Sequence[str]) -> dict[str, int | None]:
         else:
             tokens[each] = None
     return tokens
-
-
-def print_export(
-    fmt: Format,
-    target: str,
-    tools: Sequence[Any] | None,
-    choice: str,
-    request: Mapping[str, Any],
-    as_json: bool,
-    output: Path | None,
-) -> int:
-    """Print the grammar, or everything as one JSON document; or write the grammar to a file. `request` has the other
-    options of `Format.export`."""
-    if target == RESPONSE_TEMPLATE:
-        return _print_response_template(fmt, as_json)
-    try:
-        made = fmt.export(target, tools, choice_of(choice), **request)
-    except ToolgramError as error:
-        refuse(str(error))
-    if output is not None:
-        _write(output, made.text)
-        for note in made.notes:
-            complain(f"note: {note}")
-        return USABLE
-    if as_json:
-        write_json(made.to_dict(), indent_for_terminal())
-        return USABLE
-    print(spelled_out(made.text), end="" if made.text.endswith("\n") else "\n")
-    for note in made.notes:
-        complain(f"note: {note}")
-    return USABLE
-
-
-def _write(output: Path, text: str) -> None:
-    """Write a grammar without changes."""
-    try:
-        output.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        refuse(f"{output}: {error.strerror}")
-
-
-def _print_response_template(fmt: Format, as_json: bool) -> int:
-    """Print what goes into tokenizer_config.json under `response_template`."""
-    try:
-        from toolgram.export.response_templates import write_response_template  # so that no other target needs jinja2
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("toolgram"):
-            raise
-        refuse(f"{RESPONSE_TEMPLATE} needs {error.name}; {install_line('jinja2')}")
-    try:
-        made = write_response_template(fmt)
-    except ToolgramError as error:
-        refuse(str(error))
-    if as_json:
-        write_json({"target": RESPONSE_TEMPLATE, "template": made.template, "notes": made.notes}, indent_for_terminal())
-        return USABLE
-    write_json(made.template, 2)
-    for note in made.notes:
-        complain(f"note: {note}")
-    return USABLE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from toolgram.cli.paint import DRAWN_BREAKS
-from toolgram.cli.terminal import on_one_line, spelled_out
+from toolgram.cli.terminal import on_one_line, shortened, spelled_out
 
 if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport, Probe
@@ -182,15 +182,11 @@ def _probes(probes: Sequence[Probe]) -> Iterator[Text]:
         mark = ("  FAIL ", "bold red") if probe.problem else ("  ok   ", "green")
         yield Text.assemble(mark, f"{label:<{width}}  {_short(probe.problem)}".rstrip())
         if probe.problem:
-            yield Text.assemble("         ", (_drawn(_cut(probe.output, LONGEST_RENDERING)), SHOWN))
+            yield Text.assemble("         ", (_drawn(shortened(probe.output, LONGEST_RENDERING)), SHOWN))
 
 
 def _short(text: str) -> str:
-    return _cut(on_one_line(text), LONGEST_WORDS)
-
-
-def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else text[: size - 1] + "…"
+    return shortened(on_one_line(text), LONGEST_WORDS)
 
 
 def _drawn(text: str) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from toolgram import Message
-from toolgram.cli.terminal import spelled_out
+from toolgram.cli.terminal import console, shortened, spelled_out
 from toolgram.events import Event
 from toolgram.explain import OWNER_OF, Explanation
 
@@ -31,8 +31,8 @@ DRAWN_BLANKS = DRAWN_BREAKS | {ord(" "): "␠"}
 
 def painter() -> Labels:
     """Return a painter with colours if the terminal has them and NO_COLOR is not set; with labels otherwise."""
-    console = Console(highlight=False, markup=False, emoji=False)
-    return Labels(console) if console.color_system is None or console.no_color else Colours(console)
+    out = console()
+    return Labels(out) if out.color_system is None or out.no_color else Colours(out)
 
 
 class Labels:
@@ -72,10 +72,10 @@ class Labels:
     def notes(self, message: Message) -> None:
         """Print the anomalies of the whole output. Long text is cut, because it was just printed in full."""
         for odd in message.anomalies:
-            self._line(Text(spelled_out(f"{odd.kind} {_short(odd.text)!r}: {odd.why}"), "red"))
+            self._line(Text(spelled_out(f"{odd.kind} {shortened(odd.text, LONGEST_QUOTE)!r}: {odd.said}"), "red"))
 
     def _line(self, text: Text) -> None:
-        self._console.print(text, soft_wrap=True)
+        self._console.print(text)
         self._console.file.flush()
 
 
@@ -97,7 +97,7 @@ class Colours(Labels):
             text = spelled_out(event.source)
             if owner == "dropped":
                 text = _with_drawn_blanks(text)
-            self._console.print(Text(text, OWNERS[owner][0]), end="", soft_wrap=True)
+            self._console.print(Text(text, OWNERS[owner][0]), end="")
             self._console.file.flush()
             self._at_line_start = text.endswith("\n")
 
@@ -111,10 +111,6 @@ class Colours(Labels):
 def _with_drawn_blanks(text: str) -> str:
     """Show blanks as symbols; a newline is shown and still breaks the line."""
     return text.translate(DRAWN_BLANKS).replace("␤", "␤\n")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
 
 
 def paint(told: Explanation) -> None:

@@ -15,54 +15,40 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
+from toolgram.bulk.errors import BadFile, BadTarget
 from toolgram.bulk.inputs import expand
 from toolgram.bulk.report import write_report
-from toolgram.bulk.run import Outcome, Run, check_run, run_to_file, run_to_stream, total_size
 from toolgram.bulk.run import Progress as Advance
+from toolgram.bulk.run import Run, check_run, run_to_file, run_to_stream, total_size
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
 
 
 def print_rows(run: Run) -> int:
-    """Answer every row of every file. Return exit status 1 if a file or a row could not be read."""
+    """Answer every row of every file. Return exit status 1 if a file or a row could not be read. Raises
+    ToolgramError."""
     try:
         check_run(run)
     except BadFile as error:
-        refuse(str(error))
+        refuse(error)
     try:
-        outcome = _outcome(run)
+        with _progress(run) as advance:
+            to_file = run.output is not None
+            outcome = run_to_file(run, advance) if to_file else run_to_stream(run, sys.stdout.buffer, advance)
         for problem in outcome.problems:
             complain(problem)
+        summary = outcome.summary
         if run.report is not None:
-            write_report(outcome.summary, run.report, f"{', '.join(run.inputs)}: {outcome.summary.rows:,} rows")
+            write_report(summary, run.report, f"{', '.join(run.inputs)}: {summary.rows:,} rows")
     except BadTarget as error:
-        refuse(str(error))
-    except (BadFile, MissingPackage) as error:
-        complain(str(error))
-        return NOTHING_USABLE
-    _say(run, outcome)
-    summary = outcome.summary
-    return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE
-
-
-def _say(run: Run, outcome: Outcome) -> None:
-    summary = outcome.summary
-    if run.output is not None or (sys.stderr.isatty() and not sys.stdout.isatty()):
-        for line in summary.lines():
-            complain(line)
+        refuse(error)
+    said = summary.lines() if to_file or (sys.stderr.isatty() and not sys.stdout.isatty()) else []
     if summary.bad:
-        complain(f"{summary.bad} of {summary.rows} rows could not be read")
-        for line in summary.reason_lines():
-            complain(line)
+        said += [f"{summary.bad} of {summary.rows} rows could not be read", *summary.reason_lines()]
     elif not summary.rows and not outcome.problems:
-        complain("no rows")
-
-
-def _outcome(run: Run) -> Outcome:
-    with _progress(run) as advance:
-        if run.output is not None:
-            return run_to_file(run, advance)
-        return run_to_stream(run, sys.stdout.buffer, advance)
+        said.append("no rows")
+    for line in said:
+        complain(line)
+    return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE
 
 
 class _Speed(ProgressColumn):

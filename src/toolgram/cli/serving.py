@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ import yaml
 
 from toolgram import ToolgramError
 from toolgram.cli.options import FormatOption, Grammar, Machine, load_chosen_format
-from toolgram.cli.terminal import complain, quiet_endings, refuse
+from toolgram.cli.terminal import complain, read_file, refuse
 
 _CHOICES = {
     "calls": ("streamed", "whole"),
@@ -43,9 +44,7 @@ def serve(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            metavar="KIND", help="What it is: llama.cpp, vllm, sglang, ollama, mlx, openai. Found out where not given."
-        ),
+        typer.Option(metavar="KIND", help="llama.cpp, vllm, sglang, ollama, mlx or openai. Default: it is detected."),
     ] = None,
     model_files: Annotated[
         str | None, typer.Option(metavar="DIR", help="The model's directory, with tokenizer_config.json.")
@@ -57,8 +56,7 @@ def serve(
     machine: Machine = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="The name of the model for clients.")] = None,
     upstream_model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Its name at the server; the first that the server lists, where not given."),
+        str | None, typer.Option(metavar="NAME", help="Its name at the server. Default: the first that it lists.")
     ] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; anything but this machine needs TOOLGRAM_API_KEY.")
@@ -69,18 +67,14 @@ def serve(
     ] = "streamed",
     reasoning_key: Annotated[
         str,
-        typer.Option(
-            metavar="KEY",
-            help="Where chat completions have reasoning: reasoning_content, reasoning, reasoning_details, none.",
-        ),
+        typer.Option(metavar="KEY", help="Of chat completions: reasoning_content, reasoning, reasoning_details, none."),
     ] = "reasoning_content",
     constrain: Annotated[
         str,
         typer.Option(metavar="WHEN", help="Send a grammar: asked (a call or a schema is required), always, never."),
     ] = "asked",
     special_text: Annotated[
-        str,
-        typer.Option(metavar="HOW", help="Text of special tokens in a request: neutralise or refuse."),
+        str, typer.Option(metavar="HOW", help="Text of special tokens in a request: neutralise or refuse.")
     ] = "neutralise",
     concurrent: Annotated[int, typer.Option(metavar="N", min=1, help="Answers at the same time.")] = 512,
     seconds: Annotated[float, typer.Option(metavar="N", min=1, help="The longest time for one answer.")] = 1800,
@@ -115,55 +109,36 @@ def serve(
 
     Clients must send the key in TOOLGRAM_API_KEY. The gateway sends TOOLGRAM_UPSTREAM_KEY to the servers.
     """
-    chosen = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain, "special_text": special_text}
-    chosen["log_format"] = log_format
-    for option, said in chosen.items():
+    options = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain}
+    options |= {"special_text": special_text, "log_format": log_format}
+    for option, said in options.items():
         if said not in _CHOICES[option]:
             refuse(f"--{option.replace('_', '-')} is one of {', '.join(_CHOICES[option])}")
     if (upstream is None) == (config is None):
         refuse("choose one: --upstream URL or --config FILE")
-    with quiet_endings():
-        import asyncio
+    import asyncio
 
-        from toolgram.gateway.answering import Limits
-        from toolgram.gateway.observing import log_to_stderr
-        from toolgram.gateway.serving import Settings
-        from toolgram.gateway.serving import serve as run
-    try:
-        given = Upstream(
-            upstream or "", kind, model_files, gguf, template, format_name, grammar, machine, name, upstream_model
-        )
-        settings = [
-            Settings(
-                each.upstream,
-                each.kind,
-                each.files(),
-                load_chosen_format(each.format, each.grammar, each.machine),
-                each.name,
-                each.upstream_model,
-                host,
-                port,
-                os.environ.get("TOOLGRAM_API_KEY") or None,
-                os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
-                Limits(concurrent=concurrent, seconds=seconds, idle=idle, grace=grace),
-                calls,  # type: ignore[arg-type]  # checked above
-                None if reasoning_key == "none" else reasoning_key,
-                constrain,  # type: ignore[arg-type]
-                special_text,  # type: ignore[arg-type]
-                record,
-                hide_metrics,
-                wait,
-            )
-            for each in (configured(config) if config is not None else [given])
-        ]
-        if log_format != "none":
-            log_to_stderr(log_format == "json")
+    from toolgram.gateway.answering import Limits
+    from toolgram.gateway.observing import log_to_stderr
+    from toolgram.gateway.serving import Settings
+    from toolgram.gateway.serving import serve as run
+
+    given = (upstream or "", kind, model_files, gguf, template, format_name, grammar, machine, name, upstream_model)
+    shared: Any = {
+        "host": host, "port": port, "calls": calls, "constrain": constrain, "special_text": special_text,
+        "reasoning": None if reasoning_key == "none" else reasoning_key, "record": record, "wait": wait,
+        "api_key": os.environ.get("TOOLGRAM_API_KEY") or None, "hide_metrics": hide_metrics,
+        "upstream_key": os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
+        "limits": Limits(concurrent=concurrent, seconds=seconds, idle=idle, grace=grace),
+    }  # fmt: skip
+    settings = []
+    for each in configured(config) if config is not None else [Upstream(*given)]:
+        fmt = load_chosen_format(each.format, each.grammar, each.machine)
+        settings.append(Settings(each.upstream, each.kind, each.files(), fmt, each.name, each.upstream_model, **shared))
+    if log_format != "none":
+        log_to_stderr(log_format == "json")
+    with suppress(KeyboardInterrupt):
         asyncio.run(run(settings, complain))
-    except (ToolgramError, OSError) as error:
-        complain(str(error))
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        return
 
 
 @dataclass(frozen=True)
@@ -194,13 +169,13 @@ class Upstream:
             return files_of(pretrained_source(self.model_files))
         if self.gguf is not None:
             return files_of(gguf_source(self.gguf))
-        return None if self.template is None else TemplateFiles(_text_of(self.template, "--template "))
+        return None if self.template is None else TemplateFiles(read_file(self.template))
 
 
 def configured(path: str) -> list[Upstream]:
     """Return the servers in a YAML file. Raises ToolgramError."""
     try:
-        said = yaml.safe_load(_text_of(path, "--config "))
+        said = yaml.safe_load(read_file(path))
     except (yaml.YAMLError, RecursionError) as error:
         raise ToolgramError(f"--config {path} is not YAML: {error}") from None
     models = said.get("models") if isinstance(said, dict) else None
@@ -216,10 +191,3 @@ def configured(path: str) -> list[Upstream]:
             raise ToolgramError(f"--config {path}: the model {name} has {', '.join(known)}: {what}")
         found.append(Upstream(**values, name=str(name)))
     return found
-
-
-def _text_of(path: str, option: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ToolgramError(f"{option}{path} cannot be read: {error}") from None

@@ -3,74 +3,83 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from rich.console import Console
+import typer
 from rich.table import Column, Table
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, write_json
+from toolgram.cli.options import Json
+from toolgram.cli.terminal import (
+    NOTHING_USABLE,
+    USABLE,
+    complain,
+    console,
+    indent_for_terminal,
+    read_file,
+    write_json,
+)
 from toolgram.names import Entry, chosen, known_names, template_hint
 
 
-def print_formats(as_json: bool) -> None:
-    """List the shipped formats."""
+def formats(
+    as_json: Json = False,
+    model: Annotated[
+        str | None,
+        typer.Option("--for", metavar="MODEL", help="Only the format of this model or server's parser, and why."),
+    ] = None,
+    template: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Only the format that the text of a chat template hints at.")
+    ] = None,
+) -> int:
+    """List the formats that ship.
+
+    Each with its name, the models that write it, an example, and the other names that are understood.
+
+    \b
+    toolgram formats                        a table on a terminal
+    toolgram formats | cut -f1              the names: in a pipe, one line each, separated by tabs
+    toolgram formats --for Qwen/Qwen3-32B   the format of a model, and why it is that one
+    toolgram formats --template chat.jinja  a hint only: `toolgram derive` reads what the template writes
+    """
+    if model is not None:
+        choice = chosen(model, toolgram.format_names())
+        print(choice.format, choice.why or f"{model} is a name of it", sep="\t")
+        return USABLE
+    if template is not None:
+        hint = template_hint(read_file(template, errors="replace"))
+        if hint is None:
+            complain(f"{template}: no marker of a known format; `toolgram derive {template}` finds out what it writes")
+            return NOTHING_USABLE
+        print(hint, "by its markers; a hint only", sep="\t")
+        return USABLE
     shipped = [toolgram.get_format(name) for name in toolgram.format_names()]
-    names = known_names()
-    entries = {fmt.name: names.entries.get(fmt.name, Entry()) for fmt in shipped}
+    aliases = {fmt.name: known_names().entries.get(fmt.name, Entry()).aliases for fmt in shipped}
     if as_json:
-        rows = [
-            {
-                "name": fmt.name,
-                "title": fmt.title,
-                "models": [*fmt.models],
-                "example": fmt.example,
-                "aliases": entries[fmt.name].aliases,
-            }
-            for fmt in shipped
-        ]
+        keys = ("name", "title", "models", "example")
+        rows = [{**{key: getattr(fmt, key) for key in keys}, "aliases": aliases[fmt.name]} for fmt in shipped]
         write_json(rows, indent=indent_for_terminal())
     elif sys.stdout.isatty():
-        _print_table(shipped, entries)
+        _print_table(shipped, aliases)
     else:
         for fmt in shipped:
             shown = fmt.example.strip().replace("\n", "\\n")
-            print(fmt.name, ", ".join(fmt.models), shown, ", ".join(entries[fmt.name].aliases), sep="\t")
-
-
-def print_found(model: str | None, template: str | None) -> int:
-    """Print the format of a model or of a server's parser, or the one that a template hints at, with the reason."""
-    if model is not None:
-        try:
-            choice = chosen(model, toolgram.format_names())
-        except toolgram.UnknownFormat as error:
-            complain(str(error))
-            return NOTHING_USABLE
-        print(choice.format, choice.why or f"{model} is a name of it", sep="\t")
-        return USABLE
-    try:
-        hint = template_hint(Path(template or "").read_text(encoding="utf-8", errors="replace"))
-    except OSError as error:
-        complain(f"{template}: cannot be read: {error.strerror or error}")
-        return NOTHING_USABLE
-    if hint is None:
-        complain(f"{template}: no marker of a known format; `toolgram derive {template}` finds out what it writes")
-        return NOTHING_USABLE
-    print(hint, "by its markers; a hint only", sep="\t")
+            print(fmt.name, ", ".join(fmt.models), shown, ", ".join(aliases[fmt.name]), sep="\t")
     return USABLE
 
 
-def _print_table(shipped: list[toolgram.Format], entries: dict[str, Entry]) -> None:
+def _print_table(shipped: list[toolgram.Format], aliases: Mapping[str, Sequence[str]]) -> None:
     table = Table("format", "models", "other names", Column("example", overflow="fold"), show_lines=True)
     for fmt in shipped:
         name = Text.assemble((fmt.name, "bold cyan"), "\n", (fmt.title, "dim"))
-        others = Text(", ".join(entries[fmt.name].aliases))
+        others = Text(", ".join(aliases[fmt.name]))
         table.add_row(name, Text(", ".join(fmt.models)), others, Text(fmt.example.strip()))
-    console = Console(highlight=False)
-    console.print(table)
+    out = console(wrap=True)
+    out.print(table)
     for server, title in (("vllm", "vLLM"), ("sglang", "SGLang")):
-        console.print(f"{title}: {_covered(server, 'tool')} tool parsers, {_covered(server, 'reasoning')} of reasoning")
+        out.print(f"{title}: {_covered(server, 'tool')} tool parsers, {_covered(server, 'reasoning')} of reasoning")
 
 
 def _covered(server: str, kind: str) -> str:

@@ -16,16 +16,14 @@ from contextlib import nullcontext
 from io import BufferedReader
 from typing import cast
 
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import named
+
 READ_SIZE = 1 << 16
 
 
-class Unreadable(Exception):
-    """A file cannot be read; the message names it and gives the reason, on one line."""
-
-
 def pieces(path: str, chunk: int | None = None) -> Iterator[str]:
-    """Return the text of a file: as it is read, or in pieces of exactly `chunk` characters (the last may be
-    shorter)."""
+    """Return the text of a file: as it is read, or in pieces of `chunk` characters."""
     return _decoded(path) if chunk is None else cut(_decoded(path), chunk)
 
 
@@ -40,11 +38,6 @@ def cut(texts: Iterable[str], size: int) -> Iterator[str]:
         rest = rest[whole:]
     if rest:
         yield rest
-
-
-def called(path: str) -> str:
-    """Return the name of a file in messages."""
-    return "standard input" if path == "-" else path
 
 
 def _decoded(path: str) -> Iterator[str]:
@@ -63,10 +56,10 @@ def _reads(path: str) -> Iterator[bytes]:
             while data := stream.read1(READ_SIZE):
                 yield data
     except (EOFError, zlib.error):
-        raise Unreadable(f"{called(path)}: cannot be read: the compressed data is damaged or cut off") from None
+        raise BadFile(f"{named(path)}: cannot be read: the compressed data is damaged or cut off") from None
     except OSError as error:
         # `str(error)` would repeat the path and add a number.
-        raise Unreadable(f"{called(path)}: cannot be read: {error.strerror or error}") from error
+        raise BadFile(f"{named(path)}: cannot be read: {error.strerror or error}") from error
 
 
 def _opened(path: str) -> BufferedReader:

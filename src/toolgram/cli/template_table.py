@@ -8,112 +8,72 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 import toolgram
-from toolgram.cli.deriving import DeriveOptions
+from toolgram.bulk.errors import BadFile
 from toolgram.cli.findings import warnings_of
-from toolgram.cli.source import Unreadable
-from toolgram.cli.templates import NoTemplate, Source, read_template
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, on_one_line
+from toolgram.cli.templates import Source, read_template
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, on_one_line, shortened
 
 if TYPE_CHECKING:
+    from toolgram.derive.report import DeriveReport
     from toolgram.derive.result import MarkerRegistry
 
+Derive: TypeAlias = "Callable[[Source], DeriveReport]"
 COLUMNS = ("template", "reasoning", "content", "tools", "call id", "markers", "format", "probes", "warnings", "ms")
 PLAINEST = "{{ messages[-1].content }}"
 LONGEST_MARKERS = 120
 WIDTH_OF_MARKERS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A row of the table. If derivation failed, only `template` and `error` are filled in."""
+class Entry(NamedTuple):
+    """A row of the table: the text of each column, and whether there is a format and all came back exactly."""
 
-    template: str
-    reasoning: str = ""
-    content: str = ""
-    tools: str = ""
-    call_id: str = ""
-    markers: str = ""
-    shipped: str | None = None
-    exact: int = 0
-    probes: int = 0
-    warnings: int = 0
-    milliseconds: float = 0.0
-    error: str = ""
-
-    def cells(self) -> list[str]:
-        """Return the text of each column."""
-        if self.error:
-            return [self.template, f"cannot be derived from: {self.error}", *[""] * (len(COLUMNS) - 2)]
-        return [
-            self.template,
-            self.reasoning,
-            self.content,
-            self.tools,
-            self.call_id,
-            self.markers,
-            self.shipped or "derived",
-            f"{self.exact}/{self.probes}",
-            str(self.warnings),
-            f"{self.milliseconds:.0f}",
-        ]
+    cells: tuple[str, ...]
+    derived: bool = False
+    exact: bool = False
 
 
-def print_template_table(folder: str, options: DeriveOptions) -> int:
-    """Print one row per template below the folder. Return exit status 1 if one gives no format, or there is no
-    template."""
+def print_template_table(folder: str, derived: Derive) -> int:
+    """Print one row per template below the folder. Return exit status 1 if one gives no format. Raises BadFile."""
     paths = sorted(Path(folder).rglob("*.jinja")) if Path(folder).is_dir() else []
     if not paths:
-        complain(f"{folder}: no *.jinja in it" if Path(folder).is_dir() else f"{folder}: not a folder")
-        return NOTHING_USABLE
-    entries = _entries(paths, Path(folder), options)
-    failed = _print_table(entries) if sys.stdout.isatty() else _print_lines(entries)
+        raise BadFile(f"{folder}: no *.jinja in it" if Path(folder).is_dir() else f"{folder}: not a folder")
+    failed = (_print_table if sys.stdout.isatty() else _print_lines)(_entries(paths, Path(folder), derived))
     if failed:
         complain(f"{failed} of {len(paths)} templates give no format")
     return NOTHING_USABLE if failed else USABLE
 
 
-def _entries(paths: list[Path], folder: Path, options: DeriveOptions) -> Iterator[Entry]:
+def _entries(paths: list[Path], folder: Path, derived: Derive) -> Iterator[Entry]:
     with suppress(toolgram.ToolgramError):
-        options.report(Source(PLAINEST))  # warm-up: otherwise the first derivation would also measure the imports
+        derived(Source(PLAINEST))  # warm-up: otherwise the first derivation would also measure the imports
     for path in paths:
         label = on_one_line(path.relative_to(folder).with_suffix("").as_posix())
         try:
-            yield entry(label, path, options)
-        except (Unreadable, NoTemplate, toolgram.ToolgramError) as error:
-            yield Entry(label, error=on_one_line(str(error)))
+            yield entry(label, path, derived)
+        except toolgram.ToolgramError as error:
+            yield Entry((label, f"cannot be derived from: {on_one_line(error.said)}", *[""] * (len(COLUMNS) - 2)))
 
 
-def entry(label: str, path: Path, options: DeriveOptions) -> Entry:
-    """Return the row of one template."""
+def entry(label: str, path: Path, derived: Derive) -> Entry:
+    """Return the row of one template. Raises ToolgramError."""
     source = read_template(str(path))
     began = time.perf_counter()
-    report = options.report(source)
+    report = derived(source)
     took = time.perf_counter() - began
-    found = report.found
-    return Entry(
-        label,
-        found.reasoning,
-        found.content,
-        found.calls,
-        found.call_id,
-        short_markers(found.markers),
-        report.shipped,
-        len(report.probes) - len(report.failed),
-        len(report.probes),
-        len(warnings_of(report)),
-        1000 * took,
-    )
+    found, probes = report.found, len(report.probes)
+    markers, form = short_markers(found.markers), report.shipped or "derived"
+    exact, warnings = f"{probes - len(report.failed)}/{probes}", str(len(warnings_of(report)))
+    said = (found.reasoning, found.content, found.calls, found.call_id, markers, form, exact, warnings)
+    return Entry((label, *said, f"{1000 * took:.0f}"), True, not report.failed)
 
 
 def short_markers(markers: MarkerRegistry) -> str:
@@ -127,47 +87,41 @@ def short_markers(markers: MarkerRegistry) -> str:
         (bare.argument_start, bare.argument_end),
     )
     text = " ".join(f"{start}…{end}" for start, end in pairs if start or end)
-    short = on_one_line(text)
-    return short if len(short) <= LONGEST_MARKERS else short[: LONGEST_MARKERS - 1] + "…"
+    return shortened(on_one_line(text), LONGEST_MARKERS)
 
 
 def _print_lines(entries: Iterator[Entry]) -> int:
-    """Print tab-separated lines for a pipe, the names of the columns first."""
+    """Print tab-separated lines for a pipe, the names of the columns first. Return how many have no format."""
     failed = 0
     print(*COLUMNS, sep="\t")
     for each in entries:
-        failed += bool(each.error)
-        print(*(cell.replace("\t", " ") for cell in each.cells()), sep="\t", flush=True)
+        failed += not each.derived
+        print(*(cell.replace("\t", " ") for cell in each.cells), sep="\t", flush=True)
     return failed
 
 
 def _print_table(entries: Iterator[Entry]) -> int:
     failed = 0
-    numbers = {"probes", "warnings", "ms"}
-    table = Table(
-        *(
-            Column(
-                name,
-                overflow="fold",
-                justify="right" if name in numbers else "left",
-                min_width=WIDTH_OF_MARKERS if name == "markers" else None,
-            )
-            for name in COLUMNS
-        ),
-        show_lines=True,
-    )
+    table = Table(show_lines=True)
+    for name in COLUMNS:
+        width = WIDTH_OF_MARKERS if name == "markers" else None
+        right = name in ("probes", "warnings", "ms")
+        table.add_column(name, overflow="fold", justify="right" if right else "left", min_width=width)
     for each in entries:
-        failed += bool(each.error)
-        table.add_row(*(Text(cell, _style(each, name)) for name, cell in zip(COLUMNS, each.cells(), strict=True)))
-    Console(highlight=False, markup=False, emoji=False).print(table)
+        failed += not each.derived
+        cells = zip(COLUMNS, each.cells, strict=True)
+        table.add_row(*(Text(cell, _style(each, name, cell)) for name, cell in cells))
+    console(wrap=True).print(table)
     return failed
 
 
-def _style(each: Entry, column: str) -> str:
-    if each.error:
+def _style(each: Entry, column: str, cell: str) -> str:
+    if not each.derived:
         return "red"
-    if column == "probes":
-        return "green" if each.exact == each.probes else "red"
-    if column == "warnings":
-        return "yellow" if each.warnings else "dim"
-    return {"template": "bold cyan", "format": "magenta" if each.shipped else ""}.get(column, "")
+    styles = {
+        "template": "bold cyan",
+        "format": "" if cell == "derived" else "magenta",
+        "probes": "green" if each.exact else "red",
+        "warnings": "dim" if cell == "0" else "yellow",
+    }
+    return styles.get(column, "")

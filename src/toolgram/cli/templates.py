@@ -13,19 +13,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolgram.cli.source import called, pieces
+from toolgram.bulk.errors import BadFile
+from toolgram.bulk.inputs import named
+from toolgram.cli.source import pieces
 from toolgram.limits import MAX_CONFIGURATION
+
+if TYPE_CHECKING:
+    from toolgram.derive import sources
 
 # Files that have the same name for every model. The format is named after the model that they or their folder name.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
 TEXTS = (".jinja", ".jinja2", ".j2", ".json", ".txt")  # suffixes that no id of a model has
-PREFERRED_VARIANTS = ("tool_use", "default")
-
-
-class NoTemplate(Exception):
-    """The file has no chat template, or it has several and none was chosen; the message tells which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +43,28 @@ class Source:
 
 
 def read_template(path: str, variant: str | None = None) -> Source:
-    """Return the template in a file, a folder, or the cache of downloads.
-
-    Raises Unreadable, NoTemplate or ToolgramError.
-    """
+    """Return the template in a file, a folder, or the cache of downloads. Raises ToolgramError."""
     place = Path(path)
     is_model = place.is_dir() or (place.suffix not in TEXTS and not place.exists())
     if path != "-" and (is_model or place.suffix == ".gguf"):
         return _of_model(path, variant)
-    text = "".join(pieces(path)).removeprefix("\ufeff")
-    name = called(path)
+    text, name = "".join(pieces(path)).removeprefix("\ufeff"), named(path)
     tokenizer = _tokenizer(text, name) if path == "-" or path.endswith(".json") else None
-    if tokenizer is None:
-        if variant is not None:
-            raise NoTemplate(f"{name}: --variant chooses among the templates of a tokenizer_config.json")
-        if not text.strip():
-            raise NoTemplate(f"{name}: empty")
-        return Source(text, name_for(path, {}))
-    template, chosen = _chosen(tokenizer.get("chat_template"), variant, name)
-    tokens = {key: _token(tokenizer.get(key)) for key in ("bos_token", "eos_token")}
-    for value in (template, *tokens.values()):
-        if not _is_unicode(value):
-            raise NoTemplate(f"{name}: it contains half a surrogate pair, which is not text")
-    return Source(template, name_for(path, tokenizer), tokens["bos_token"], tokens["eos_token"], chosen)
+    if tokenizer is not None:
+        from toolgram.derive.sources import tokenizer_source
+
+        return _taken(tokenizer_source(name, tokenizer), variant, name_for(path, tokenizer))
+    if variant is not None:
+        raise BadFile(f"{name}: --variant chooses among the templates of a tokenizer_config.json")
+    if not text.strip():
+        raise BadFile(f"{name}: empty")
+    return Source(text, name_for(path, {}))
 
 
 def _of_model(path: str, variant: str | None) -> Source:
     """Return the template of a model: in a GGUF file, a folder, or the cache of downloads."""
-    try:
-        from toolgram.derive.sources import download_cache, downloaded, gguf_source, pretrained_source
-    except ModuleNotFoundError as error:
-        raise NoTemplate(f'derive needs {error.name}; pip install "toolgram[derive]"') from None
+    from toolgram.derive.sources import download_cache, downloaded, gguf_source, pretrained_source
+
     place = Path(path)
     folder = place if place.is_dir() else downloaded(path)
     if place.is_file():
@@ -81,10 +72,17 @@ def _of_model(path: str, variant: str | None) -> Source:
     elif folder is not None:
         found, name = pretrained_source(folder), name_for(str(folder / "tokenizer_config.json"), {}) or ""
     else:
-        raise NoTemplate(f"{path}: cannot be read: no such file or folder, and no such model in {download_cache()}")
-    template, tokens = found.template(variant), (found.bos_token, found.eos_token)
+        raise BadFile(f"{path}: cannot be read: no such file or folder, and no such model in {download_cache()}")
+    return _taken(found, variant, name or None, found.told(variant))
+
+
+def _taken(found: sources.Source, variant: str | None, name: str | None, told: str = "") -> Source:
+    chosen = "" if told or len(found.templates) == 1 else found.chosen(variant)
     special, ends = tuple(dict.fromkeys(found.special)), tuple(dict.fromkeys(found.ends))
-    return Source(template, name or None, *tokens, "", special, ends, found.told(variant))
+    template = found.template(variant)
+    if any("\ud800" <= character <= "\udfff" for character in template):
+        raise BadFile(f"{found.place}: it contains half a surrogate pair, which is not text")
+    return Source(template, name, found.bos_token, found.eos_token, chosen, special, ends, told)
 
 
 def name_for(path: str, tokenizer: Mapping[str, Any]) -> str | None:
@@ -141,50 +139,7 @@ def _tokenizer(text: str, place: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         if place == "standard input":
             return None
-        raise NoTemplate(f"{place}: not JSON: {error}") from None
+        raise BadFile(f"{place}: not JSON: {error}") from None
     if not isinstance(tokenizer, dict):
-        raise NoTemplate(f"{place}: not the JSON object of a tokenizer")
+        raise BadFile(f"{place}: not the JSON object of a tokenizer")
     return tokenizer
-
-
-def _chosen(templates: Any, variant: str | None, place: str) -> tuple[str, str]:
-    """Return the template and the name of its variant: the requested one, else the one for tools, else the default."""
-    if isinstance(templates, str) and variant is None:
-        return templates, ""
-    if templates is None:
-        raise NoTemplate(f"{place}: no `chat_template` in it; is there a chat_template.jinja beside it?")
-    variants = _variants(templates)
-    if not variants:
-        raise NoTemplate(f"{place}: its `chat_template` is neither text nor a list of named templates")
-    if variant is None and len(variants) == 1:
-        return next(iter(variants.values())), next(iter(variants))
-    for name in PREFERRED_VARIANTS if variant is None else (variant,):
-        if name in variants:
-            return variants[name], name
-    listed = ", ".join(sorted(variants))
-    if variant is None:
-        raise NoTemplate(f"{place}: several templates; choose one with --variant: {listed}")
-    raise NoTemplate(f"{place}: no template {variant!r}; there are: {listed}")
-
-
-def _variants(templates: Any) -> dict[str, str]:
-    """Return the named templates, from a list of {name, template} or from an object; nothing if it is neither."""
-    if isinstance(templates, str):
-        return {"default": templates}
-    if isinstance(templates, dict):
-        pairs = list(templates.items())
-    elif isinstance(templates, list) and all(isinstance(entry, dict) for entry in templates):
-        pairs = [(entry.get("name"), entry.get("template")) for entry in templates]
-    else:
-        return {}
-    return {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
-
-
-def _token(token: Any) -> str:
-    """Return the text of a special token, which is text, or an object with its text as `content`."""
-    text = token.get("content") if isinstance(token, dict) else token
-    return text if isinstance(text, str) else ""
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)

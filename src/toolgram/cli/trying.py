@@ -10,15 +10,14 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import toolgram
 from toolgram.cli.options import FinishReason, OutputFile, Prefix, Tools, read_tools
 from toolgram.cli.paint import paint
 from toolgram.cli.playground_link import playground_link
-from toolgram.cli.source import Unreadable, pieces
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, quiet_endings, spelled_out, write_json
+from toolgram.cli.source import pieces
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, spelled_out, write_json
 from toolgram.explain import Candidate, Explanation, recognise
 from toolgram.explain.recognising import is_found
 
@@ -34,11 +33,10 @@ def try_output(
         bool,
         typer.Option(
             "--link",
-            help="Print a link that opens the output in the playground, for a bug report. Its address is that of "
-            "`make site` on this machine, or TOOLGRAM_PLAYGROUND.",
+            help="Print a link to the playground, for a bug report: that of `make site`, or TOOLGRAM_PLAYGROUND.",
         ),
     ] = False,
-) -> None:
+) -> int:
     """Paste an output: see its format, its message, and why.
 
     Which command when: `try` for one output whose format is not known; `explain` for why one output was read as it was;
@@ -52,29 +50,24 @@ def try_output(
     Exit status: 0 some format finds a call or reasoning in it; 1 none does, or the file cannot be read; 2 a mistake in
     the command.
     """
-    with quiet_endings():
-        declared, text = read_tools(tools), awaited(file)
-        best = recognised(text, declared, prefix, finish_reason)
-        if best is None:
-            raise typer.Exit(NOTHING_USABLE)
-        fmt = toolgram.get_format(best.name)
-        if link:
-            message = fmt.parse(text, tools=declared, prefix=prefix, finish_reason=finish_reason)
-            print(playground_link(text, fmt.name, declared, prefix, message.to_dict()))
-            raise typer.Exit(USABLE)
+    declared, text = read_tools(tools), awaited(file)
+    best = recognised(text, declared, prefix, finish_reason)
+    if best is None:
+        return NOTHING_USABLE
+    fmt = toolgram.get_format(best.name)
+    if link:
+        message = fmt.parse(text, tools=declared, prefix=prefix, finish_reason=finish_reason)
+        print(playground_link(text, fmt.name, declared, prefix, message.to_dict()))
+    else:
         _show(fmt, best, fmt.explain(text, declared, prefix, finish_reason), file)
-    raise typer.Exit(USABLE)
+    return USABLE
 
 
 def awaited(file: str) -> str:
-    """Return the text of an output, which a person may have to paste. End the command if it cannot be read."""
+    """Return the text of an output, which a person may have to paste. Raises BadFile."""
     if file == "-" and sys.stdin is not None and sys.stdin.isatty():
         complain("paste the output of a model; end it with Ctrl-D")
-    try:
-        return "".join(pieces(file))
-    except Unreadable as error:
-        complain(str(error))
-        raise typer.Exit(NOTHING_USABLE) from None
+    return "".join(pieces(file))
 
 
 def recognised(text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Candidate | None:
@@ -95,16 +88,16 @@ def tied(found: Candidate) -> str:
 
 
 def _show(fmt: toolgram.Format, best: Candidate, told: Explanation, file: str) -> None:
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-    console.print(Text.assemble(("format  ", "dim"), (fmt.name, "bold cyan"), f"  {fmt.title}"))
-    console.print(Text.assemble(("        ", "dim"), tied(best)))
-    console.print()
+    out = console()
+    out.print(Text.assemble(("format  ", "dim"), (fmt.name, "bold cyan"), f"  {fmt.title}"))
+    out.print(Text.assemble(("        ", "dim"), tied(best)))
+    out.print()
     paint(told)
-    console.print()
+    out.print()
     write_json(told.message.to_dict(), indent=2)
-    console.print()
-    console.print(Text(spelled_out(told.verdict), "bold"))
+    out.print()
+    out.print(Text(spelled_out(told.verdict), "bold"))
     for anomaly in told.anomalies:
-        console.print(Text(spelled_out(f"{'' if anomaly.offset is None else anomaly.offset:>8}  {anomaly.words}")))
+        out.print(Text(spelled_out(str(anomaly))))
     path = "output.txt" if file == "-" else file
-    console.print(Text(spelled_out(f"more: toolgram explain --format {fmt.name} {path}"), "dim"))
+    out.print(Text(spelled_out(f"more: toolgram explain --format {fmt.name} {path}"), "dim"))

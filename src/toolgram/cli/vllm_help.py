@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 import toolgram
+from toolgram.cli.options import FormatOption
 from toolgram.cli.terminal import complain, refuse
 from toolgram.integrations.vllm import (
     AUTO_NAME,
@@ -15,8 +20,21 @@ from toolgram.late_imports import install_line
 from toolgram.names import KINDS, known_names
 
 
-def print_vllm_help(format_name: str | None, override: str | None) -> None:
-    """Print the command line for a format (None: it follows from the tokenizer), or for vLLM's own names."""
+def vllm(
+    format_name: FormatOption = None,
+    override: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="vLLM's own parser names that select toolgram's parsers.")
+    ] = None,
+) -> None:
+    """Show how to use toolgram in a vLLM server.
+
+    The command line, and the names of the parsers. Without a format, it follows from the model's tokenizer.
+
+    \b
+    toolgram vllm                                 any model with a chat template
+    toolgram vllm --format mistral_v11            one format
+    toolgram vllm --override llama3_json,mistral  under vLLM's own names
+    """
     if override is not None:
         _print_override(override)
         return

@@ -47,7 +47,7 @@ class Source:
                 return name
         if variant is None and len(self.templates) == 1:
             return next(iter(self.templates))
-        there = ", ".join(sorted(self.templates)) or "none"
+        there = f"{', '.join(sorted(self.templates))}; name one as the variant" if self.templates else "none"
         wanted = f"no chat template {variant!r}" if variant is not None else "no chat template that would be taken"
         raise TemplateError(f"{self.place}: {wanted}; there are: {there}")
 
@@ -127,6 +127,12 @@ def pretrained_source(folder: str | Path) -> Source:
     ends = _json(place / "generation_config.json").get("eos_token_id")
     source.ends += [_text(by_id.get(str(number))) for number in (ends if isinstance(ends, list) else [ends])]
     return source
+
+
+def tokenizer_source(place: str, config: Mapping[str, Any]) -> Source:
+    """What the JSON of a tokenizer says by itself."""
+    bos_token, eos_token = (_text(config.get(key)) for key in ("bos_token", "eos_token"))
+    return Source(place, _named(config.get("chat_template")), bos_token, eos_token)
 
 
 def download_cache() -> Path:

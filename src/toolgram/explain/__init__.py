@@ -199,7 +199,7 @@ def _meaning(event: Event) -> str:
 
 def _placed(message: Message) -> list[PlacedAnomaly]:
     """Return the anomalies of the message, each in a sentence."""
-    return [PlacedAnomaly(each.kind, each.text, each.start, _in_words(each)) for each in message.anomalies]
+    return [PlacedAnomaly(each.kind, each.text, each.start, _in_words(each), each.page) for each in message.anomalies]
 
 
 def _in_words(anomaly: Anomaly) -> str:

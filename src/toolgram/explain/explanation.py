@@ -70,12 +70,16 @@ class Held:
 
 @dataclass(slots=True)
 class PlacedAnomaly:
-    """An anomaly of the message, in a sentence, with the offset where it was noticed."""
+    """An anomaly of the message, in a sentence, with the offset where it was noticed and the address of its page."""
 
     kind: str
     text: str
     offset: int | None
     words: str
+    page: str
+
+    def __str__(self) -> str:
+        return f"{'' if self.offset is None else self.offset:>8}  {self.words} (see {self.page})"
 
 
 @dataclass(slots=True)

@@ -8,9 +8,11 @@ requests have their own template, so that they delay no others, and grammars hav
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -23,15 +25,12 @@ from toolgram.adapters.usage import Usage
 from toolgram.events import Event
 from toolgram.export.expressions import Export
 from toolgram.gateway.asking import Ask
-from toolgram.gateway.call_limit import CallLimit
+from toolgram.gateway.endings import CallLimit, StopTexts
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
-from toolgram.gateway.recent import LONGEST_RECENT, MOST_RECENT, Answered
-from toolgram.gateway.recording import Recorder
-from toolgram.gateway.stop_texts import StopTexts
+from toolgram.gateway.recording import LONGEST_RECENT, MOST_RECENT, Answered, Recorder
 from toolgram.gateway.upstreams import UPSTREAMS, Piece
-from toolgram.gateway.waiting import Waits
 from toolgram.limits import LARGE_REQUEST, MOST_GRAMMAR_TOOLS
 from toolgram.message import Message
 
@@ -51,6 +50,43 @@ class Limits:
     idle: float = 300.0  # for the next piece of it
     slow: float = 60.0  # for a client to take what it is sent
     grace: float = 10.0  # for answers to end when the process has to
+
+
+class Waits:
+    """The waits of one gateway, for an answer or its next piece. When the process has to end, all of them end at once.
+
+    A limit on the silence of a connection counts the bytes of a comment as activity, so these are around the waits.
+    """
+
+    def __init__(self) -> None:
+        self._open: set[asyncio.Timeout] = set()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End every wait, both current and later ones."""
+        self._stopped = True
+        for timer in self._open:
+            timer.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def until(self, deadline: float, idle: float) -> AsyncIterator[None]:
+        """Wait for at most `idle` seconds, and not beyond `deadline` of the monotonic clock. Raises Refusal."""
+        left = deadline - time.monotonic()
+        try:
+            async with asyncio.timeout(0 if self._stopped else min(left, idle)) as timer:
+                self._open.add(timer)
+                try:
+                    yield
+                finally:
+                    self._open.discard(timer)
+        except TimeoutError:
+            if self._stopped:
+                raise Refusal("the gateway is shutting down", 503, code="shutting_down") from None
+            if left <= idle:
+                raise Refusal("the answer took too long", 504, code="timeout") from None
+            raise Refusal(
+                f"the server took too long: it sent nothing for {idle:g} seconds", 504, code="upstream_timeout"
+            ) from None
 
 
 class Prepared(NamedTuple):
@@ -144,8 +180,7 @@ class Turn:
         await self._answer.close()
 
     async def events(self) -> AsyncIterator[list[Event]]:
-        """Yield the events of the output as it arrives. Raises Refusal if the server breaks off, or the time is
-        over."""
+        """Yield the events of the output as it arrives. Raises Refusal, also if the time is over."""
         pieces, after = self._answer.pieces(), 0
         while (piece := await self._next(pieces)) is not None:
             over = self.reason is not None  # after the end, only the token counts belong to the answer

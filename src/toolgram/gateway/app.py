@@ -1,9 +1,8 @@
 """The gateway as an ASGI application: routes, limits, and the answers of three APIs.
 
 Strategy: a request is read, prepared and accepted by the server before anything is sent, so any problem up to then has
-the status and the error object of its API. After that, a stream can only report a problem inside itself. Every stream
-goes through `_stream`, which ends it with one final event. If a client goes away, or does not take what it is sent, the
-connection to the server is closed.
+the status and the error object of its API. After that, a stream reports a problem inside itself: `_stream` ends each
+with one final event. If a client goes away, or takes nothing, the connection to the server is closed.
 """
 
 from __future__ import annotations
@@ -45,14 +44,12 @@ from toolgram.adapters.usage import Usage, added
 from toolgram.anomalies import REPAIRED
 from toolgram.gateway.answering import Gateway, Limits, Prepared, Turn
 from toolgram.gateway.asking import Ask
-from toolgram.gateway.chat_requests import read_chat
 from toolgram.gateway.engine import answers, passed_through
 from toolgram.gateway.errors import Api, Refusal, error_body
 from toolgram.gateway.merging import together
-from toolgram.gateway.messages_requests import read_messages
 from toolgram.gateway.observing import Numbers, log_answer
-from toolgram.gateway.recent import recent_page
-from toolgram.gateway.responses_requests import read_responses
+from toolgram.gateway.recording import recent_page
+from toolgram.gateway.requests import read_chat, read_messages, read_responses
 from toolgram.limits import LARGE_REQUEST
 from toolgram.message import Message
 
@@ -71,8 +68,8 @@ def create_app(
 ) -> Starlette:
     """Return the application. If there are several gateways, a request names the model of one.
 
-    With `hosts`, requests that name another host are refused. This keeps a web page that a person opens from reaching a
-    gateway that only this machine can reach. With `hide_metrics`, the metrics need the key.
+    With `hosts`, requests that name another host are refused, so that no web page reaches a gateway that only this
+    machine can reach. With `hide_metrics`, the metrics need the key.
     """
     served = Served(gateways, api_key, hide_metrics)
 
@@ -142,14 +139,9 @@ class Streamed(_Closing, EventSourceResponse):
 
     def __init__(self, content: AsyncIterator[bytes], close: Callable[[], Awaitable[None]], limits: Limits) -> None:
         # The library ends streams when the process has to end. Here the server does that, and gives them time.
-        super().__init__(
-            content,
-            ping=15,
-            sep="\n",
-            send_timeout=limits.slow,
-            shutdown_event=anyio.Event(),
-            shutdown_grace_period=limits.grace + _CLOSING_SECONDS,
-        )
+        grace, never = limits.grace + _CLOSING_SECONDS, anyio.Event()
+        super().__init__(content, ping=15, sep="\n", send_timeout=limits.slow, shutdown_event=never,
+                         shutdown_grace_period=grace)  # fmt: skip
         self.close = close
 
 
@@ -168,10 +160,9 @@ def _object(data: bytearray) -> Mapping[str, Any]:
         said = json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise Refusal(f"the request is not UTF-8: byte {error.start + 1}") from None
-    except RecursionError:
-        raise Refusal("the request is nested too deeply") from None
-    except ValueError as error:
-        raise Refusal(f"the request is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+        raise Refusal(f"the request is {what}") from None
     if not isinstance(said, dict):
         raise Refusal("the request must be a JSON object")
     return said
@@ -180,7 +171,7 @@ def _object(data: bytearray) -> Mapping[str, Any]:
 def _is_over(error: BaseException) -> bool:
     """Return whether a client did not take what it was sent, or a server broke off what is passed through."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_over(each) for each in error.exceptions)
+        return all(map(_is_over, error.exceptions))
     return isinstance(error, httpx.HTTPError) or type(error).__name__ == "SendTimeoutError"
 
 
@@ -215,10 +206,8 @@ class Served:
     async def _ask(self, request: Request, read: Callable[[Mapping[str, Any]], Ask]) -> Ask:
         """Return what a request asks for. Raises Refusal."""
         data = await self._body(request)
-        if len(data) > LARGE_REQUEST:
-            ask = await anyio.to_thread.run_sync(lambda: read(_object(data)))
-        else:
-            ask = read(_object(data))
+        large = len(data) > LARGE_REQUEST
+        ask = await anyio.to_thread.run_sync(lambda: read(_object(data))) if large else read(_object(data))
         ask.size = len(data)
         return ask
 
@@ -294,11 +283,11 @@ class Served:
         """Return the answer to a request, when it is complete."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._read(gateway, ask, prepared, number)) for number in range(ask.answers)]
-        turns = [task.result() for task in tasks]
-        for each in turns:
+        done: list[Turn] = []
+        for each in (task.result() for task in tasks):
             if isinstance(each, Refusal):
                 raise each
-        done = [each for each in turns if not isinstance(each, Refusal)]
+            done.append(each)
         messages = [turn.said for turn in done]
         usage, name = added([turn.usage for turn in done]), gateway.model.name
         if ask.api == "chat":
@@ -308,8 +297,7 @@ class Served:
         return to_anthropic_message(messages[0], name, usage=usage, stop_sequence=done[0].stopped_by)
 
     async def _read(self, gateway: Gateway, ask: Ask, prepared: Prepared, number: int) -> Turn | Refusal:
-        """Read one output to its end. A refusal is returned, not raised, so that the other outputs are closed in
-        order."""
+        """Read one output to its end. A refusal is returned, so that the other outputs are closed in order."""
         began = time.monotonic()
         try:
             turn = await gateway.turn(ask, prepared, number)
@@ -327,19 +315,12 @@ class Served:
         """Count an answer that is over, and log it in one line, without its text."""
         seconds = time.monotonic() - began
         self.numbers.answer(ask.api, seconds, turn.usage, message)
-        repairs = sum(each.kind in REPAIRED for each in message.anomalies)
         log_answer(
-            api=ask.api,
-            id=new_id("req_"),
-            model=turn.model.name,
-            format=turn.model.fmt.name,
-            calls=len(message.tool_calls),
-            malformed=len(message.malformed),
-            repairs=repairs,
-            finish=turn.reason,
-            tokens=turn.usage.output,
-            seconds=round(seconds, 3),
-        )
+            api=ask.api, id=new_id("req_"), model=turn.model.name, format=turn.model.fmt.name,
+            calls=len(message.tool_calls), malformed=len(message.malformed),
+            repairs=sum(each.kind in REPAIRED for each in message.anomalies),
+            finish=turn.reason, tokens=turn.usage.output, seconds=round(seconds, 3),
+        )  # fmt: skip
 
     # --- the small endpoints
 
@@ -378,9 +359,9 @@ class Served:
     async def models(self, request: Request) -> Response:
         """Return the models that are served."""
         self._check_key(request)
-        names = [*self.gateways]
-        listed = {"object": "list", "data": [self._model(name) for name in names], "has_more": False}
-        return JSONResponse({**listed, "first_id": names[0], "last_id": names[-1]})
+        listed = [self._model(name) for name in self.gateways]
+        ends = {"has_more": False, "first_id": listed[0]["id"], "last_id": listed[-1]["id"]}
+        return JSONResponse({"object": "list", "data": listed, **ends})
 
     async def one_model(self, request: Request) -> Response:
         """Return a model by its name."""
@@ -390,8 +371,7 @@ class Served:
         return JSONResponse(self._model(request.path_params["id"]))
 
     async def page(self, request: Request) -> Response:
-        """Return the page of the last answers. Without a key only this machine reaches a gateway; a browser sends
-        `?key=`."""
+        """Return the page of the last answers. If a key is needed, a browser sends `?key=`."""
         self._check_key(request, request.query_params.get("key", ""))
         answers = [each for gateway in self.gateways.values() for each in gateway.recent]
         return HTMLResponse(await anyio.to_thread.run_sync(recent_page, answers))
@@ -403,8 +383,8 @@ class Served:
             for name, each in self.gateways.items()
         ]
         alive = all(each["answers"] for each in found)
-        said = {"status": "ok" if alive else "the server does not answer", "models": found}
-        return JSONResponse(said, 200 if alive else 503)
+        status = "ok" if alive else "the server does not answer"
+        return JSONResponse({"status": status, "models": found}, 200 if alive else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Return the metrics for Prometheus."""
@@ -457,7 +437,7 @@ Parts: TypeAlias = tuple[AsyncGenerator[Messages, None], Callable[[Refusal], Mes
 
 async def _stream(answering: _Answering) -> AsyncGenerator[bytes, None]:
     """Yield a stream that always ends with a final event: the answer's own, or an error."""
-    parts, fail = _STREAMS[answering.ask.api](answering)
+    parts, fail = _parts(answering)
     try:
         async with aclosing(parts):
             async for messages in parts:
@@ -476,8 +456,18 @@ def _internal(error: Exception) -> Refusal:
     return Refusal(f"internal error: {type(error).__name__}", 500)
 
 
-def _chat(answering: _Answering) -> Parts:
-    return _choices(answering), lambda refusal: [error_body("chat", refusal)]
+def _parts(answering: _Answering) -> Parts:
+    """Return the messages of a stream, and what ends it with an error."""
+    gateway, ask, turn, name = answering.gateway, answering.ask, answering.turn, answering.gateway.model.name
+    if ask.api == "chat":
+        return _choices(answering), lambda refusal: [error_body("chat", refusal)]
+    if ask.api == "responses":
+        made = ResponseEvents(name, calls=gateway.calls, request=ask.body)
+        parts = _events(answering, made, lambda: made.end((), turn.reason, turn.usage))
+        return parts, lambda refusal: made.fail(refusal.code or "server_error", refusal.said)
+    events = MessageEvents(name, calls=gateway.calls)
+    parts = _events(answering, events, lambda: events.end((), turn.reason, turn.usage, turn.stopped_by))
+    return parts, lambda refusal: [error_body("messages", refusal)]
 
 
 async def _choices(answering: _Answering) -> AsyncGenerator[Messages, None]:
@@ -516,20 +506,6 @@ async def _choice(
             await turn.close()
 
 
-def _responses(answering: _Answering) -> Parts:
-    gateway, turn = answering.gateway, answering.turn
-    adapter = ResponseEvents(gateway.model.name, calls=gateway.calls, request=answering.ask.body)
-    parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage))
-    return parts, lambda refusal: adapter.fail(refusal.code or "server_error", refusal.message)
-
-
-def _messages(answering: _Answering) -> Parts:
-    gateway, turn = answering.gateway, answering.turn
-    adapter = MessageEvents(gateway.model.name, calls=gateway.calls)
-    parts = _events(answering, adapter, lambda: adapter.end((), turn.reason, turn.usage, turn.stopped_by))
-    return parts, lambda refusal: [error_body("messages", refusal)]
-
-
 async def _events(
     answering: _Answering, adapter: ResponseEvents | MessageEvents, end: Callable[[], Messages]
 ) -> AsyncGenerator[Messages, None]:
@@ -541,10 +517,3 @@ async def _events(
             yield made
     answering.served.answered(answering.ask, turn, turn.said, began)
     yield end()
-
-
-_STREAMS: Mapping[Api, Callable[[_Answering], Parts]] = {
-    "chat": _chat,
-    "responses": _responses,
-    "messages": _messages,
-}

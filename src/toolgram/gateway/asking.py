@@ -81,8 +81,7 @@ def items(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 def limit(body: Mapping[str, Any], *names: str) -> int | None:
     """Return the most tokens of an answer, from the first field that is present."""
     for name in names:
-        value = given(body, name, int)
-        if value is not None:
+        if (value := given(body, name, int)) is not None:
             if value < 1:
                 raise Refusal(f"{name} must be at least 1", param=name)
             return int(value)
@@ -92,16 +91,11 @@ def limit(body: Mapping[str, Any], *names: str) -> int | None:
 def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers that control sampling. Raises Refusal for a number that is not finite."""
     found: dict[str, Any] = {}
-    for name in _NUMBERS:
-        value = given(body, name, (int, float))
-        if value is not None:
-            if not math.isfinite(value):
-                raise Refusal(f"{name} must be a finite number", param=name)
-            found[name] = value
-    for name in _INTEGERS:
-        value = given(body, name, int)
-        if value is not None:
-            found[name] = value
+    for name in (*_NUMBERS, *_INTEGERS):
+        value = given(body, name, int if name in _INTEGERS else (int, float))
+        if value is not None and not math.isfinite(value):
+            raise Refusal(f"{name} must be a finite number", param=name)
+        found |= {} if value is None else {name: value}
     bias = given(body, "logit_bias", dict)
     if bias:
         if not all(isinstance(each, (int, float)) and abs(each) <= MAX_INTEGER for each in bias.values()):
@@ -168,9 +162,7 @@ def text_of(content: Any, where: str, types: Sequence[str] = ("text",)) -> str:
             raise Refusal(f"{where}[{at}] must be an object, not {kind_of(part)}", param=where)
         kind = part.get("type")
         if kind not in types:
-            raise unsupported(
-                where, f"a part of the type {reprlib.repr(kind)} cannot be given to this model, only text"
-            )
+            raise unsupported(where, f"a part of the type {reprlib.repr(kind)} cannot be given to this model")
         text = part.get("text", part.get("refusal"))
         if not isinstance(text, str):
             raise Refusal(f"{where}[{at}].text must be text, not {kind_of(text)}", param=where)

@@ -28,8 +28,7 @@ _KINDS = (
     ("/api/version", "ollama"),
     ("/version", "vllm"),
 )
-
-
+_LLAMA = {"chat_template", "default_generation_settings"}  # one of them is in llama.cpp's properties
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -67,18 +66,13 @@ async def look_at(client: httpx.AsyncClient, kind: str | None = None) -> Found:
     if kind is not None and kind not in UPSTREAMS:
         raise ToolgramError(f"unknown kind of server {kind!r}; the kinds are {', '.join(UPSTREAMS)}")
     for path, name in _KINDS:
-        if kind not in (None, name):
-            continue
-        said = await _asked(client, path)
-        if said is None:
+        said = await _asked(client, path) if kind in (None, name) else None
+        if said is None or (name == "llama.cpp" and not _LLAMA & said.keys()):
             continue
         if name == "llama.cpp":
-            if "chat_template" not in said and "default_generation_settings" not in said:
-                continue
             model = _string(said.get("model_alias")) or _string(said.get("model_path")) or ""
-            template = _string(said.get("chat_template"))
-            models = (model,) if model else ()
-            return Found(name, template, _token(said.get("bos_token")), _token(said.get("eos_token")), models)
+            tokens = _token(said.get("bos_token")), _token(said.get("eos_token"))
+            return Found(name, _string(said.get("chat_template")), *tokens, (model,) if model else ())
         model = _string(said.get("model_path")) or "" if name == "sglang" else ""
         return Found(name, models=(model,) if model else await _models(client))
     if kind == "mlx" or (kind is None and await _is_mlx(client)):
@@ -118,10 +112,9 @@ async def _asked(client: httpx.AsyncClient, path: str) -> Mapping[str, Any] | No
 
 
 async def _models(client: httpx.AsyncClient) -> tuple[str, ...]:
-    said = await _asked(client, "/v1/models")
-    listed = said.get("data") if said else None
-    ids = [_string(each.get("id")) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    return tuple(each for each in ids if each)
+    listed = (await _asked(client, "/v1/models") or {}).get("data")
+    named = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return tuple(name for each in named if (name := _string(each.get("id"))))
 
 
 def _string(value: Any) -> str | None:

@@ -44,7 +44,7 @@ def error_body(api: Api, refusal: Refusal) -> dict[str, Any]:
     """Return the error object of an API."""
     if api == "messages":
         kind = _ANTHROPIC_TYPES.get(refusal.status, "api_error")
-        return {"type": "error", "error": {"type": kind, "message": refusal.message}}
+        return {"type": "error", "error": {"type": kind, "message": refusal.said}}
     kind = _OPENAI_TYPES.get(refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error")
-    said = {"message": refusal.message, "type": kind, "param": refusal.param, "code": refusal.code}
+    said = {"message": refusal.said, "type": kind, "param": refusal.param, "code": refusal.code}
     return {"error": said}

@@ -15,25 +15,18 @@ import anyio
 _T = TypeVar("_T")
 
 
-class _End:
-    """A stream is over; `error` is what it ended with."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
-
-
 async def together(streams: Sequence[AsyncGenerator[_T, None]]) -> AsyncGenerator[_T, None]:
     """Yield the items of these streams. Raises the error of the first stream that fails."""
-    queue: asyncio.Queue[_T | _End] = asyncio.Queue(maxsize=1)
+    queue: asyncio.Queue[_T | Exception | None] = asyncio.Queue(maxsize=1)
 
     async def read(stream: AsyncGenerator[_T, None]) -> None:
         try:
             async for item in stream:
                 await queue.put(item)
         except Exception as error:
-            await queue.put(_End(error))
+            await queue.put(error)
         else:
-            await queue.put(_End())
+            await queue.put(None)
         finally:
             await stream.aclose()
 
@@ -42,12 +35,12 @@ async def together(streams: Sequence[AsyncGenerator[_T, None]]) -> AsyncGenerato
         left = len(tasks)
         while left:
             item = await queue.get()
-            if not isinstance(item, _End):
-                yield item
-            elif item.error is not None:
-                raise item.error
-            else:
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
                 left -= 1
+            else:
+                yield item
     finally:
         for task in tasks:
             task.cancel()

@@ -3,17 +3,16 @@
 Strategy: a server's raw endpoint takes text. So the template is rendered here, in the sandbox that derivation uses, and
 what it writes for the assistant tells the parser where to begin.
 
-**Text of special tokens.** A server reads `<|im_end|>` in a prompt as the token, wherever it came from. In a message it
-could end a turn and begin another one. So such texts are taken out of everything that a request says: by default a
-character without width is put into them, which a person cannot see and a tokenizer does not read as the token; with
-`special_text="refuse"` the request is refused.
+**Text of special tokens.** A server reads `<|im_end|>` in a prompt as the token, wherever it came from. So such texts
+are taken out of everything that a request says: by default a character without width is put into them, which a person
+cannot see and a tokenizer does not read as the token; with `special_text="refuse"` the request is refused.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -152,8 +151,7 @@ class Model:
     def _shaped(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a message in the form that this template takes."""
         analysis = self._analysis
-        form = analysis.form if analysis is not None else None
-        made = dict(message)
+        form, made = analysis.form if analysis is not None else None, dict(message)
         if made.get("content") == "" and "tool_calls" in made and form is not None:
             made["content"] = form.empty_content
             if form.empty_content == "absent":
@@ -174,9 +172,8 @@ class Model:
         if depth > MAX_REQUEST_DEPTH:
             raise Refusal(f"{where} is nested too deeply", param=where)
         if isinstance(value, Mapping):
-            return {
-                self._clean_text(str(key), where): self._clean(each, where, depth + 1) for key, each in value.items()
-            }
+            cleaned = ((self._clean_text(str(key), where), each) for key, each in value.items())
+            return {key: self._clean(each, where, depth + 1) for key, each in cleaned}
         if isinstance(value, (list, tuple)):
             return [self._clean(each, where, depth + 1) for each in value]
         return value
@@ -203,8 +200,3 @@ def _with_arguments(call: Mapping[str, Any], as_string: bool) -> dict[str, Any]:
             read = None
         function["arguments"] = read if isinstance(read, dict) else {"arguments": arguments}
     return {**call, "function": function}
-
-
-def joined(texts: Iterable[str]) -> tuple[str, ...]:
-    """Texts, each once."""
-    return tuple(dict.fromkeys(texts))

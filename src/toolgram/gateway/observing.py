@@ -20,26 +20,18 @@ class Numbers:
     """The counters of one gateway. `lost` says how many raw outputs could not be recorded."""
 
     def __init__(self, lost: Callable[[], int]) -> None:
-        self.registry = CollectorRegistry()
-        Gauge("toolgram_records_lost", "Raw outputs that could not be recorded", registry=self.registry).set_function(
-            lost
-        )
-        self._requests = Counter(
-            "toolgram_requests", "Requests by their API and the status of the answer", ["api", "status"],
-            registry=self.registry,
-        )  # fmt: skip
-        self.in_flight = Gauge("toolgram_answers_in_flight", "Answers that are being written", registry=self.registry)
-        self._seconds = Histogram(
-            "toolgram_answer_seconds", "How long answers took", ["api"], buckets=_SECONDS, registry=self.registry
-        )
-        self._tokens = Counter("toolgram_tokens", "Tokens, as the server counts them", ["kind"], registry=self.registry)
-        self._calls = Counter("toolgram_calls", "Tool calls by how they ended", ["status"], registry=self.registry)
-        self._anomalies = Counter(
-            "toolgram_anomalies",
-            "What models wrote and a clean output would not have",
-            ["kind"],
-            registry=self.registry,
-        )
+        self.registry = own = CollectorRegistry()
+        records = Gauge("toolgram_records_lost", "Raw outputs that could not be recorded", registry=own)
+        records.set_function(lost)
+        what = "Requests by their API and the status of the answer"
+        self._requests = Counter("toolgram_requests", what, ["api", "status"], registry=own)
+        self.in_flight = Gauge("toolgram_answers_in_flight", "Answers that are being written", registry=own)
+        what = "How long answers took"
+        self._seconds = Histogram("toolgram_answer_seconds", what, ["api"], buckets=_SECONDS, registry=own)
+        self._tokens = Counter("toolgram_tokens", "Tokens, as the server counts them", ["kind"], registry=own)
+        self._calls = Counter("toolgram_calls", "Tool calls by how they ended", ["status"], registry=own)
+        what = "What models wrote and a clean output would not have"
+        self._anomalies = Counter("toolgram_anomalies", what, ["kind"], registry=own)
 
     def request(self, api: str, status: int) -> None:
         """Count a request that was answered or refused."""

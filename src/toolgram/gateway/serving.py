@@ -12,6 +12,7 @@ import math
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import httpx
@@ -120,12 +121,9 @@ async def _found(client: httpx.AsyncClient, settings: Settings, say: Callable[[s
 
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
+    with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost"
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]  # its types are not read

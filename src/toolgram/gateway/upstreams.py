@@ -1,7 +1,7 @@
 """The servers that the gateway can use: what each is sent, and how its stream is read.
 
-Strategy: one row per kind of server. A row writes the body of a request for raw text and reads one message of the
-stream that it returns. Everything else (connections, time, errors) is the same for all of them, in `engine`.
+Strategy: one row per kind of server. It writes the body of a request for raw text and reads one message of the stream.
+Everything else (connections, time, errors) is in `engine`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolgram.adapters.usage import Usage
 from toolgram.export.expressions import Export
 from toolgram.gateway.asking import Ask
 from toolgram.gateway.errors import Refusal
-from toolgram.gateway.model import Model, Prompt, joined
+from toolgram.gateway.model import Model, Prompt
 from toolgram.limits import MAX_COUNT, MOST_ANSWER_TOKENS
 
 
@@ -51,6 +51,14 @@ def _sampling(ask: Ask, *names: str) -> dict[str, Any]:
 _COMMON = ("temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty")
 
 
+def _stops(model: Model, ask: Ask) -> list[str]:
+    return list(dict.fromkeys([*model.stop, *ask.stop]))
+
+
+def _usage(said: Any, prompt: str, output: str, cached: Any = None) -> Usage:
+    return Usage(_number(said.get(prompt)), _number(said.get(output)), _number(cached))
+
+
 def _without_bos(model: Model, prompt: Prompt) -> str:
     """For servers that put the token for the beginning before every prompt by themselves."""
     return prompt.text.removeprefix(model.bos_token) if model.bos_token else prompt.text
@@ -79,7 +87,7 @@ def _llama_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) 
         "n_predict": ask.limit or -1,
         "stream": True,
         "cache_prompt": True,
-        "stop": list(joined([*model.stop, *ask.stop])),
+        "stop": _stops(model, ask),
         "preserved_tokens": list(model.preserved),
         **_sampling(ask, *_COMMON, "logit_bias"),
     }
@@ -98,8 +106,7 @@ def _llama_read(said: Mapping[str, Any]) -> Piece:
     if not said.get("stop"):
         return Piece(_text(said.get("content")))
     kind = said.get("stop_type")
-    usage = Usage(_number(said.get("tokens_evaluated")), _number(said.get("tokens_predicted")))
-    word = _text(said.get("stopping_word")) or None
+    usage, word = _usage(said, "tokens_evaluated", "tokens_predicted"), _text(said.get("stopping_word")) or None
     return Piece(_text(said.get("content")), "length" if kind == "limit" else "stop", word, usage)
 
 
@@ -113,7 +120,7 @@ def _completions_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | 
         "max_tokens": ask.limit or MOST_ANSWER_TOKENS,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "stop": list(joined([*model.stop, *ask.stop])),
+        "stop": _stops(model, ask),
         **_sampling(ask, *_COMMON, "repetition_penalty", "logit_bias"),
     }
 
@@ -131,8 +138,8 @@ def _completions_read(said: Mapping[str, Any]) -> Piece:
     counted = None
     if isinstance(usage, Mapping):
         details = usage.get("prompt_tokens_details")
-        cached = _number(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
-        counted = Usage(_number(usage.get("prompt_tokens")), _number(usage.get("completion_tokens")), cached)
+        cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+        counted = _usage(usage, "prompt_tokens", "completion_tokens", cached)
     choices = said.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else {}
     if not isinstance(choice, Mapping):
@@ -143,11 +150,10 @@ def _completions_read(said: Mapping[str, Any]) -> Piece:
 
 
 def _mlx_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
-    """Return the body for MLX-LM, whose name for the model it was started with never changes; its list begins with
-    others.
+    """Return the body for MLX-LM, whose name for the model it was started with never changes.
 
-    It compares stop strings as tokens: if the model spells one differently, the server leaves it out of the text and
-    continues. So it gets no stop strings of the request, and the gateway cuts.
+    It compares stop strings as tokens, and continues if the model spells one differently. So it gets none of the
+    request, and the gateway cuts.
     """
     body = _completions_body(model, prompt, ask, grammar)
     return body | {"model": model.served or "default_model", "stop": list(model.stop)}
@@ -158,7 +164,7 @@ def _mlx_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) ->
 
 def _ollama_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None) -> dict[str, Any]:
     options = _sampling(ask, *_COMMON)
-    options |= {"stop": list(joined([*model.stop, *ask.stop])), "num_predict": ask.limit or -1}
+    options |= {"stop": _stops(model, ask), "num_predict": ask.limit or -1}
     if "repetition_penalty" in ask.sampling:
         options["repeat_penalty"] = ask.sampling["repetition_penalty"]
     text = _without_bos(model, prompt)
@@ -168,7 +174,7 @@ def _ollama_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None)
 def _ollama_read(said: Mapping[str, Any]) -> Piece:
     if not said.get("done"):
         return Piece(_text(said.get("response")))
-    usage = Usage(_number(said.get("prompt_eval_count")), _number(said.get("eval_count")))
+    usage = _usage(said, "prompt_eval_count", "eval_count")
     return Piece(_text(said.get("response")), _reason(said.get("done_reason")) or "stop", None, usage)
 
 
@@ -181,7 +187,7 @@ def _sglang_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | None)
     )
     parameters |= {
         "max_new_tokens": ask.limit or MOST_ANSWER_TOKENS,
-        "stop": list(joined([*model.stop, *ask.stop])),
+        "stop": _stops(model, ask),
         "skip_special_tokens": False,
         "spaces_between_special_tokens": False,
     }
@@ -198,15 +204,11 @@ def _sglang_read(said: Mapping[str, Any]) -> Piece:
     finish = about.get("finish_reason")
     if isinstance(finish, Mapping) and finish.get("type") == "abort":
         raise Refusal(f"the server gave up: {str(finish.get('message'))[:500]}", 502)
-    reason, word = None, None
+    reason, word, usage = None, None, None
     if isinstance(finish, Mapping):
-        reason = _reason(finish.get("type"))
-        matched = finish.get("matched")
-        word = matched if isinstance(matched, str) else None
-    usage = None
+        reason, word = _reason(finish.get("type")), _text(finish.get("matched")) or None
     if reason is not None:
-        cached = _number(about.get("cached_tokens"))
-        usage = Usage(_number(about.get("prompt_tokens")), _number(about.get("completion_tokens")), cached)
+        usage = _usage(about, "prompt_tokens", "completion_tokens", about.get("cached_tokens"))
     return Piece(_text(said.get("text")), reason, word, usage, is_whole=True)
 
 

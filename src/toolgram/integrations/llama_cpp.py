@@ -31,11 +31,10 @@ from toolgram.errors import ToolgramError
 from toolgram.events import Event
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
-from toolgram.gateway.call_limit import CallLimit
-from toolgram.gateway.chat_requests import read_chat
+from toolgram.gateway.endings import CallLimit, StopTexts
 from toolgram.gateway.loading import TemplateFiles, format_of
-from toolgram.gateway.model import Model, Prompt, joined
-from toolgram.gateway.stop_texts import StopTexts
+from toolgram.gateway.model import Model, Prompt
+from toolgram.gateway.requests import read_chat
 from toolgram.integrations.pieces import NO_TOKEN, Coming
 from toolgram.runtime.special_tokens import Piece
 
@@ -138,7 +137,7 @@ class _Output:
         if self._room < 1:
             raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, but the context has {llama.n_ctx()}")
         self._most = min(ask.limit or self._room, self._room)
-        self._stops = StopTexts([*joined([*model.stop, *ask.stop])])
+        self._stops = StopTexts([*dict.fromkeys([*model.stop, *ask.stop])])
         self._ends = model.stop  # the model's own stop strings
         self._options = {name: options[name] for name in _SAMPLING if options.get(name) is not None}
         self._options |= {"temp": options.get("temperature", 0.2), "grammar": grammar}
