@@ -16,8 +16,7 @@ from tests.gateway.servers import Script, gateway_to, running
 from toolgram.adapters import CompletionTexts, evidence_in, sse
 from toolgram.audit.comparing import compare
 from toolgram.audit.served import served
-from toolgram.bulk.rows import Columns, RowOptions
-from toolgram.bulk.rows import RowReader
+from toolgram.bulk.rows import Columns, RowOptions, RowReader
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.integrations.langchain import output_parser
 
