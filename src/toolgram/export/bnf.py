@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from toolgram.export.expressions import Class, complement, is_wide
-from toolgram.export.writing import RuleWriter, ranges, written_ranges
-from toolgram.export.written import Atom, Piece
+from toolgram.export.writing import RuleWriter, written_ranges
+from toolgram.export.written import Atom
 
 ANY_CHARACTER = "[^\\x00]"
 
@@ -20,24 +20,13 @@ class BnfWriter(RuleWriter):
             return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
         return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """Return a class in brackets."""
-        if not characters:
-            return Atom(ANY_CHARACTER if negated else '""')
-        return Atom(f"[{'^' if negated else ''}{_class(characters)}]")
-
-    def class_item(self, expr: Class) -> Piece:
+    def class_item(self, expr: Class) -> Atom:
         """Return a class in brackets."""
         return Atom(_ranged(expr.ranges))
 
     def spell(self, name: str) -> str:
         """Return a name with underscores, as xgrammar writes names."""
         return name.replace("-", "_")
-
-
-@lru_cache(maxsize=512)
-def _class(characters: str) -> str:
-    return ranges(characters, _in_class)
 
 
 @lru_cache(maxsize=512)

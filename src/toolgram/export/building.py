@@ -23,20 +23,17 @@ from toolgram.export.expressions import (
     NOTHING,
     Blanks,
     Chars,
-    Class,
     Expr,
     Forbidden,
     Json,
     Lit,
     Repeat,
-    Seq,
     Text,
     Token,
-    begins_fixed,
     choice,
-    joined_ranges,
+    class_of,
     seq,
-    split_fixed,
+    split,
     with_tokens,
 )
 from toolgram.export.markers import Tokens
@@ -341,7 +338,7 @@ class Builder:
             allowed = characters_of(shape.first, allowed)
         body: Expr = Chars(allowed, allowed, 40)
         if length:
-            body = Repeat(Class(joined_ranges((ord(char), ord(char)) for char in allowed)), length, length)
+            body = Repeat(class_of(allowed), length, length)
         return seq(Lit('"'), body, Lit('"')) if quoted else body
 
     # --- arguments as one value -----------------------------------------------------------------------------------
@@ -556,9 +553,7 @@ class Builder:
         text = label.text if isinstance(label, Lit) else ""
         pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
         if not text:
-            head, rest = (
-                (label.parts[0], seq(*label.parts[1:])) if isinstance(label, Seq) and label.parts else (label, EMPTY)
-            )
+            head, rest = split(label)
             if isinstance(head, Lit):
                 pending.append((head.text, rest, dest, 9))
             elif isinstance(head, Token):
@@ -571,10 +566,9 @@ class Builder:
             at = min(whole) if whole else first_completion(forbidden.words, text)
             if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
                 further = list(self._moves(dest))  # empty if a function cannot be called
-                if all(begins_fixed(each) for each, _ in further):
-                    for each, following in further:
-                        fixed, tail = split_fixed(each)
-                        pending.append((text + fixed, tail, following, depth + 1))
+                heads = [(*split(each), following) for each, following in further]
+                if all(isinstance(head, Lit) for head, _, _ in heads):
+                    pending += [(text + h.text, t, f, depth + 1) for h, t, f in heads if isinstance(h, Lit)]
                     continue
             closer, left = (text[:at], text[at:]) if at else (text, "")
             if calling and dest is not None and not self._is_text(dest.state):

@@ -21,7 +21,7 @@ from toolgram.export.expressions import (
     Star,
     Text,
     Token,
-    choice,
+    rebuilt,
     seq,
     star,
 )
@@ -119,19 +119,8 @@ class EbnfWriter(BnfWriter):
 
     def _without_limits(self, expr: Expr) -> Expr:
         """Return the expression without the counts that are not enforced."""
-        match expr:
-            case Seq():
-                return seq(*map(self._without_limits, expr.parts))
-            case Choice():
-                return choice(*map(self._without_limits, expr.options))
-            case Star():
-                return star(self._without_limits(expr.body))
-            case Repeat():
-                found = self._uncounted(expr)
-                if found != expr:
-                    return self._without_limits(found)
-                return Repeat(self._without_limits(expr.body), expr.low, expr.high, expr.is_length)
-        return expr
+        found = self._uncounted(expr) if isinstance(expr, Repeat) else expr
+        return self._without_limits(found) if found != expr else rebuilt(expr, self._without_limits)
 
     def _limited(self, expr: Repeat) -> Piece:
         """Return a rule with a limit on its characters; a short escape counts as two of them."""

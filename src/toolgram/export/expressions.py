@@ -9,8 +9,8 @@ text matches: alternatives without an end disappear.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -269,15 +269,13 @@ def choice(*options: Expr) -> Expr:
         flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
     groups: dict[Expr, list[Expr]] = {}
     for option in flat:
-        head = option.parts[0] if isinstance(option, Seq) and option.parts else option
-        groups.setdefault(head, []).append(option)
+        groups.setdefault(split(option)[0], []).append(option)
     result: list[Expr] = []
     for head, members in groups.items():
         if len(members) == 1 or head == EMPTY:
             result += members
         else:
-            rests = [seq(*each.parts[1:]) if isinstance(each, Seq) else EMPTY for each in members]
-            result.append(seq(head, choice(*rests)))
+            result.append(seq(head, choice(*(split(each)[1] for each in members))))
     return result[0] if len(result) == 1 else Choice(tuple(result))
 
 
@@ -314,6 +312,11 @@ def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], .
         else:
             found.append((low, high))
     return tuple(found)
+
+
+def class_of(characters: Iterable[str]) -> Class:
+    """Return the set of some characters."""
+    return Class(joined_ranges((ord(char), ord(char)) for char in characters))
 
 
 def complement(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -391,6 +394,41 @@ def children(expr: Expr) -> list[Expr]:
         case Rules():
             return [body for _, body in expr.rules]
     return []
+
+
+def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression in which each part is what `made` returns for it."""
+    match expr:
+        case Seq():
+            return seq(*map(made, expr.parts))
+        case Choice():
+            return choice(*map(made, expr.options))
+        case Star():
+            return star(made(expr.body))
+        case Repeat():
+            return replace(expr, body=made(expr.body))
+        case Members():
+            found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
+            return Members(tuple(found), expr.any_order)
+    return expr
+
+
+def inside(root: Expr) -> Iterator[Expr]:
+    """Yield an expression and everything inside it, each once."""
+    pending, seen = [root], set[Expr]()
+    while pending:
+        here = pending.pop()
+        if here not in seen:
+            seen.add(here)
+            yield here
+            pending += children(here)
+
+
+def split(expr: Expr) -> tuple[Expr, Expr]:
+    """Return the first part of an expression, and the rest."""
+    if isinstance(expr, Seq) and expr.parts:
+        return expr.parts[0], seq(*expr.parts[1:])
+    return expr, EMPTY
 
 
 def members_in_turn(members: Members) -> Expr:
@@ -493,27 +531,4 @@ class Export:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the export as JSON-able data."""
-        return {
-            "target": self.target,
-            "text": self.text,
-            "triggers": list(self.triggers),
-            "stop": list(self.stop),
-            "preserved_tokens": list(self.preserved_tokens),
-            "notes": list(self.notes),
-        }
-
-
-def begins_fixed(label: Expr) -> bool:
-    """Return whether an expression begins with fixed text."""
-    head = label.parts[0] if isinstance(label, Seq) and label.parts else label
-    return isinstance(head, Lit)
-
-
-def split_fixed(label: Expr) -> tuple[str, Expr]:
-    """Return the fixed text with which an expression begins, and the rest."""
-    if isinstance(label, Lit):
-        return label.text, EMPTY
-    assert isinstance(label, Seq)
-    head = label.parts[0]
-    assert isinstance(head, Lit)
-    return head.text, seq(*label.parts[1:])
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}

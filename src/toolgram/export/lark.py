@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from types import UnionType
-from typing import Any
 
 from toolgram.export.expressions import (
     EMPTY,
@@ -31,16 +29,16 @@ from toolgram.export.expressions import (
     Star,
     Text,
     Token,
-    children,
     choice,
+    class_of,
     complement,
-    joined_ranges,
+    inside,
     members_in_turn,
     seq,
     star,
 )
 from toolgram.export.lexing import in_pieces, without_prefixes
-from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_ranges, regular
+from toolgram.export.regexes import JSON_STRING, regex, regex_ranges, regular
 from toolgram.export.writing import RuleWriter, is_length
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
@@ -65,19 +63,6 @@ def _is_quoted(before: Expr, following: Expr) -> bool:
     return before.text.endswith('"') and before.text[:-1].rstrip().endswith(":") and following.text.startswith('"')
 
 
-def _holds(expr: Expr, kinds: type[Any] | UnionType) -> bool:
-    pending, seen = [expr], {id(expr)}
-    while pending:
-        here = pending.pop()
-        if isinstance(here, kinds):
-            return True
-        for each in children(here):
-            if id(each) not in seen:
-                seen.add(id(each))
-                pending.append(each)
-    return False
-
-
 class LlguidanceWriter(RuleWriter):
     """Lark as llguidance reads it: rules are lower case, terminals upper case, and the longest match wins."""
 
@@ -88,7 +73,7 @@ class LlguidanceWriter(RuleWriter):
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
         """Return the rules of the grammar, after the passes."""
         root = in_pieces(root)
-        self.has_tokens = _holds(root, Token)
+        self.has_tokens = any(isinstance(each, Token) for each in inside(root))
         return super().all_rules(without_prefixes(root))
 
     def spell(self, name: str) -> str:
@@ -99,11 +84,7 @@ class LlguidanceWriter(RuleWriter):
         """Return a Lark string."""
         return Atom(lark_string(text))
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """Return a regular expression of one class."""
-        return Atom(f"/{regex_class(characters, negated)}/")
-
-    def class_item(self, expr: Class) -> Piece:
+    def class_item(self, expr: Class) -> Atom:
         """Return a regular expression of one class."""
         return Atom(f"/{regex_ranges(expr.ranges)}/")
 
@@ -117,8 +98,8 @@ class LlguidanceWriter(RuleWriter):
 
     def characters(self, expr: Chars) -> Piece:
         """Return a run as a terminal."""
-        rest = f"{regex_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
-        body = f"/{regex_class(expr.first, False)}{rest}/"
+        rest = f"{regex_ranges(class_of(expr.rest).ranges)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        body = f"/{regex_ranges(class_of(expr.first).ranges)}{rest}/"
         if expr.but:
             body += f" & ~/({'|'.join(map(regex, expr.but))})/"
         return self.terminal(body, "run", body)
@@ -150,9 +131,7 @@ class LlguidanceWriter(RuleWriter):
         if not isinstance(following, Token):
             return expr
         if isinstance(expr, Chars) and expr.most > 1 and not expr.but:
-            first, rest = (
-                Class(joined_ranges((ord(char), ord(char)) for char in each)) for each in (expr.first, expr.rest)
-            )
+            first, rest = class_of(expr.first), class_of(expr.rest)
         elif isinstance(expr, Repeat) and isinstance(expr.body, Class) and expr.low == expr.high:
             first = rest = expr.body
         else:
@@ -165,7 +144,9 @@ class LlguidanceWriter(RuleWriter):
 
     def _regular(self, expr: Expr) -> Piece | None:
         """Return the terminal of an expression with sets of characters if all of it is regular, or None."""
-        if isinstance(expr, Lit | Json | Text | Members) or not _holds(expr, Class | Repeat):
+        if isinstance(expr, Lit | Json | Text | Members):
+            return None
+        if not any(isinstance(each, Class | Repeat) for each in inside(expr)):
             return None
         if isinstance(expr, Seq) and any(isinstance(part, Break) for part in expr.parts):
             return None  # the first piece is a terminal elsewhere, to which a lexer that continues cannot return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolgram.export.expressions import Expr, Forbidden, Seq, Text, Token, seq, with_tokens
+from toolgram.export.expressions import Expr, Forbidden, Text, Token, seq, split, with_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Tokens:
     def text_until(self, closer: str, words: Iterable[str], within: Expr | None = None) -> Expr:
         """Return free text without some words, up to a marker; `within` is an expression that it must also match."""
         ending = self.written(closer)
-        head = ending.parts[0] if isinstance(ending, Seq) else ending
+        head, _ = split(ending)
         if not isinstance(head, Token):
             return Text(Forbidden(tuple(words)), closer, within)
         kept = tuple(each for each in words if self.as_text or not each.startswith(head.text))

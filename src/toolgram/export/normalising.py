@@ -27,7 +27,7 @@ from toolgram.export.schema_checks import (
     Document,
     type_names,
 )
-from toolgram.export.schema_graph import Place, is_found, nesting, printed, removed_impossible
+from toolgram.export.schema_graph import Place, fits_kind, is_found, nesting, printed, removed_impossible
 from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
 
 Note = Callable[[str], object]
@@ -199,13 +199,12 @@ class _Normaliser:
 
     def _values(self, place: Place, raws: list[Mapping[str, Any]], kinds: list[str], lists: list[list[Any]]) -> None:
         """Keep the listed values that have an allowed type and satisfy the keywords beside the list."""
-        texts = [{_identity(value) for value in values} for values in lists[1:]]
+        texts = set.intersection(*({_identity(value) for value in values} for values in lists))
         found: dict[str, Any] = {}
         for value in lists[0]:
-            text = _identity(value)
-            if text not in found and _has_kind(value, kinds) and all(text in each for each in texts):
-                found[text] = value
-        place.values = list(found.values())
+            if any(fits_kind(value, kind) for kind in kinds):
+                found.setdefault(_identity(value), value)
+        place.values = [value for text, value in found.items() if text in texts]
         rest = [
             self._made({k: v for k, v in raw.items() if k not in ("enum", "const", "$ref", "allOf")}) for raw in raws
         ]
@@ -235,45 +234,38 @@ class _Normaliser:
 
     def _text(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
         self._counts(place, raws, "minLength", "maxLength")
-        for key in ("pattern", "format"):
-            for raw in raws:
-                value = raw.get(key)
-                if not isinstance(value, str):
-                    continue
-                if place.said.setdefault(key, value) != value:
-                    self.note(
-                        raw, f"the {key} {shortened(value)} is not enforced, because another one holds there as well"
-                    )
+        for key, raw in ((key, raw) for key in ("pattern", "format") for raw in raws):
+            value = raw.get(key)
+            if isinstance(value, str) and place.said.setdefault(key, value) != value:
+                self.note(raw, f"the {key} {shortened(value)} is not enforced, because another one holds there as well")
 
     def _number(self, place: Place, kind: str, raws: list[Mapping[str, Any]]) -> None:
-        low: tuple[float, bool] | None = None  # the bound, and whether it is excluded
-        high: tuple[float, bool] | None = None
         for raw in raws:
-            for bound, excluded in _bounds(raw, "minimum", "exclusiveMinimum"):
-                low = (bound, excluded) if low is None else max(low, (bound, excluded))
-            for bound, excluded in _bounds(raw, "maximum", "exclusiveMaximum"):
-                high = (bound, excluded) if high is None or (bound, not excluded) < (high[0], not high[1]) else high
-            step = raw.get("multipleOf")
-            if isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf:
-                known = place.said.get("multipleOf", step)
-                if isinstance(known, int) and isinstance(step, int):
-                    place.said["multipleOf"] = math.lcm(known, step)
-                else:
-                    place.said["multipleOf"] = known
-                    if known != step:
-                        self.note(raw, f"multipleOf {step} is not enforced, because another one holds there as well")
-        if kind == "integer":
-            if low is not None:
-                place.said["minimum"] = math.floor(low[0]) + 1 if low[1] else math.ceil(low[0])
-            if high is not None:
-                place.said["maximum"] = math.ceil(high[0]) - 1 if high[1] else math.floor(high[0])
-            if place.said.get("multipleOf") == 1:
-                del place.said["multipleOf"]
+            self._step(place, raw)
+        lows = [bound for raw in raws for bound in _bounds(raw, "minimum", "exclusiveMinimum")]
+        highs = [bound for raw in raws for bound in _bounds(raw, "maximum", "exclusiveMaximum")]
+        if lows:
+            low, excluded = max(lows)
+            if kind == "integer":
+                low, excluded = math.floor(low) + 1 if excluded else math.ceil(low), False
+            place.said["exclusiveMinimum" if excluded else "minimum"] = low
+        if highs:
+            high, excluded = min(highs, key=lambda bound: (bound[0], not bound[1]))
+            if kind == "integer":
+                high, excluded = math.ceil(high) - 1 if excluded else math.floor(high), False
+            place.said["exclusiveMaximum" if excluded else "maximum"] = high
+        if kind == "integer" and place.said.get("multipleOf") == 1:
+            del place.said["multipleOf"]
+
+    def _step(self, place: Place, raw: Mapping[str, Any]) -> None:
+        step = raw.get("multipleOf", 0)
+        if not _is_bound(step) or step <= 0:
             return
-        if low is not None:
-            place.said["exclusiveMinimum" if low[1] else "minimum"] = low[0]
-        if high is not None:
-            place.said["exclusiveMaximum" if high[1] else "maximum"] = high[0]
+        known = place.said.setdefault("multipleOf", step)
+        if isinstance(known, int) and isinstance(step, int):
+            place.said["multipleOf"] = math.lcm(known, step)
+        elif known != step:
+            self.note(raw, f"multipleOf {step} is not enforced, because another one holds there as well")
 
     def _list(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
         self._counts(place, raws, "minItems", "maxItems")
@@ -386,31 +378,10 @@ def _identity(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _has_kind(value: Any, kinds: Sequence[str]) -> bool:
-    if isinstance(value, str):
-        return "string" in kinds
-    return any(fits_kind(value, kind) for kind in kinds)
-
-
-def fits_kind(value: Any, kind: str) -> bool:
-    """Return whether a value has a type of JSON Schema."""
-    if isinstance(value, bool) or value is None:
-        return kind == ("null" if value is None else "boolean")
-    if isinstance(value, int | float):
-        return kind == "number" or (kind == "integer" and float(value).is_integer())
-    return kind == ("string" if isinstance(value, str) else "array" if isinstance(value, list | tuple) else "object")
-
-
 def _bounds(raw: Mapping[str, Any], inclusive: str, exclusive: str) -> list[tuple[Any, bool]]:
     """Return the bounds of a part, including the old spelling in which `exclusiveMinimum` is a boolean."""
-    found = []
     flag = raw.get(exclusive)
-    bound = raw.get(inclusive)
-    if _is_bound(bound):
-        found.append((bound, flag is True))
-    if _is_bound(flag):
-        found.append((flag, True))
-    return found
+    return [pair for pair in ((raw.get(inclusive), flag is True), (flag, True)) if _is_bound(pair[0])]
 
 
 def _is_bound(value: Any) -> bool:

@@ -24,14 +24,13 @@ from toolgram.export.expressions import (
     Quoted,
     Ref,
     Repeat,
-    Seq,
     Star,
     choice,
+    class_of,
     complement,
-    joined_ranges,
     optional,
+    rebuilt,
     seq,
-    star,
     without_characters,
 )
 
@@ -108,25 +107,18 @@ def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], 
             inside = [code for code in special if any(low <= code <= high for low, high in expr.ranges)]
             plain = without_characters(expr.ranges, [*special, *range(0xD800, 0xE000)] if inside else special)
             found = choice(*([Class(plain)] if plain else []), *_escapes([written(code) for code in inside]))
-        case Seq():
-            found = seq(*(_escaped(each, special, written, known) for each in expr.parts))
-        case Choice():
-            found = choice(*(_escaped(each, special, written, known) for each in expr.options))
-        case Star():
-            found = star(_escaped(expr.body, special, written, known))
-        case Repeat():
-            body = _escaped(expr.body, special, written, known)
-            found = Repeat(body, expr.low, expr.high, expr.is_length)
+        case _:
+            found = rebuilt(expr, lambda each: _escaped(each, special, written, known))
     known[expr] = found
     return found
 
 
 def _escapes(written: Sequence[str]) -> list[Expr]:
     """Return a choice of escapes; those that differ only in their last character become a set of characters."""
-    last: dict[str, list[tuple[int, int]]] = {}
+    last: dict[str, str] = {}
     for each in written:
-        last.setdefault(each[:-1], []).append((ord(each[-1]), ord(each[-1])))
-    return [seq(Lit(rest), Class(joined_ranges(found))) for rest, found in last.items()]
+        last[each[:-1]] = last.get(each[:-1], "") + each[-1]
+    return [seq(Lit(rest), class_of(found)) for rest, found in last.items()]
 
 
 _JSON_SPECIAL = (*_CONTROL, 34, 92)
@@ -255,12 +247,12 @@ BASE: dict[str, Expr] = {
     for notation in (JSON, PYTHON, WORDS, MIXED)
     for kind, body in kinds_of(notation).items()
 }
-_JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
+_JSON_SHORT = class_of('"/\\bfnrt')
 _JSON_ESCAPED = (_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
 # The escapes of Python, and those of regular expressions, which keep their backslash. It is also kept before any other
 # character, but each token that may follow costs an engine time; `\\\\` writes it there. Octals and \N are not written.
 _PYTHON_ESCAPED = (
-    Class(joined_ranges((ord(char), ord(char)) for char in "abfnrtv\\\"'dswDSWB.*+?()[]{}|^$/-")),
+    class_of("abfnrtv\\\"'dswDSWB.*+?()[]{}|^$/-"),
     seq(Lit("x"), _HEX, _HEX),
     seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX),
 )

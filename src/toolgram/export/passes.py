@@ -11,7 +11,7 @@ and xgrammar 0.2.8, eight tools:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from functools import cache
 
 from toolgram.export.expressions import (
     Blanks,
@@ -26,26 +26,15 @@ from toolgram.export.expressions import (
     Seq,
     Star,
     Text,
-    children,
-    choice,
+    inside,
+    rebuilt,
     seq,
-    star,
 )
 
 
 def texts_of(root: Expr) -> list[Text]:
     """Return the free texts of an expression, each once."""
-    found: dict[Text, None] = {}
-    pending, seen = [root], {id(root)}
-    while pending:
-        here = pending.pop(0)
-        if isinstance(here, Text):
-            found[here] = None
-        for each in children(here):
-            if id(each) not in seen:
-                seen.add(id(each))
-                pending.append(each)
-    return list(found)
+    return [each for each in inside(root) if isinstance(each, Text)]
 
 
 def closers_of_texts(root: Expr) -> dict[Forbidden, tuple[str, ...]]:
@@ -59,27 +48,10 @@ def closers_of_texts(root: Expr) -> dict[Forbidden, tuple[str, ...]]:
 
 def changed(root: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """Return an expression with other leaves; shared parts are still shared."""
-    known: dict[int, Expr] = {}
 
+    @cache
     def made(expr: Expr) -> Expr:
-        if id(expr) not in known:
-            known[id(expr)] = _made(expr)
-        return known[id(expr)]
-
-    def _made(expr: Expr) -> Expr:
-        match expr:
-            case Seq():
-                return seq(*map(made, expr.parts))
-            case Choice():
-                return choice(*map(made, expr.options))
-            case Star():
-                return star(made(expr.body))
-            case Repeat() if not isinstance(expr.body, Class):
-                return replace(expr, body=made(expr.body))
-            case Members():
-                found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
-                return Members(tuple(found), expr.any_order)
-        return leaf(expr)
+        return rebuilt(expr, made) if isinstance(expr, Seq | Choice | Star | Repeat | Members) else leaf(expr)
 
     return made(root)
 

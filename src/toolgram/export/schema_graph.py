@@ -101,23 +101,34 @@ def fits(value: Any, place: Place) -> bool:
         return True
     if place.values is not None:
         return any(type(each) is type(value) and each == value for each in place.values)
-    said = place.said
-    match place.kind:
-        case "null":
-            return value is None
-        case "boolean":
-            return isinstance(value, bool)
-        case "string":
-            return isinstance(value, str) and _text_fits(value, said)
-        case "integer" | "number":
-            return _number_fits(value, place.kind, said)
-        case "array":
-            return isinstance(value, list | tuple) and _items_fit(value, place)
-    return isinstance(value, Mapping) and _members_fit(value, place)
+    if not fits_kind(value, place.kind):
+        return False
+    match value:
+        case str():
+            return is_found(place.said.get("pattern", ""), value) and _counted(len(value), place.said, "Length")
+        case list() | tuple():
+            return _items_fit(value, place)
+        case Mapping():
+            return _members_fit(value, place)
+        case int() | float() if not isinstance(value, bool):
+            low, high, above, below = _bounds(place.said)
+            return bool(low <= value <= high and above < value < below)
+    return True
 
 
-def _text_fits(value: str, said: Mapping[str, Any]) -> bool:
-    return is_found(said.get("pattern", ""), value) and _counted(len(value), said, "Length")
+def fits_kind(value: Any, kind: str) -> bool:
+    """Return whether a value has a type of JSON Schema."""
+    if isinstance(value, bool) or value is None:
+        return kind == ("null" if value is None else "boolean")
+    if isinstance(value, int | float):
+        return kind == "number" or (kind == "integer" and float(value).is_integer())
+    return kind == ("string" if isinstance(value, str) else "array" if isinstance(value, list | tuple) else "object")
+
+
+def _bounds(said: Mapping[str, Any]) -> tuple[float, float, float, float]:
+    """Return the bounds of a number: the least, the most, what it is above and what it is below."""
+    above, below = said.get("exclusiveMinimum", -math.inf), said.get("exclusiveMaximum", math.inf)
+    return said.get("minimum", -math.inf), said.get("maximum", math.inf), above, below
 
 
 def is_found(pattern: str, value: str) -> bool:
@@ -146,18 +157,6 @@ _ANY = Place(anything=True)
 
 def _counted(count: int, said: Mapping[str, Any], what: str) -> bool:
     return bool(said.get(f"min{what}", 0) <= count <= said.get(f"max{what}", math.inf))
-
-
-def _number_fits(value: Any, kind: str, said: Mapping[str, Any]) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    if kind == "integer" and not float(value).is_integer():
-        return False
-    return bool(
-        said.get("minimum", -math.inf) <= value <= said.get("maximum", math.inf)
-        and value > said.get("exclusiveMinimum", -math.inf)
-        and value < said.get("exclusiveMaximum", math.inf)
-    )
 
 
 # --- places that nothing fits -------------------------------------------------------------------------------------
@@ -205,8 +204,7 @@ def _possible(place: Place) -> bool:
     if place.kind == "string":
         return bool(said.get("minLength", 0) <= said.get("maxLength", math.inf))
     if place.kind in ("integer", "number"):
-        low, high = said.get("minimum", -math.inf), said.get("maximum", math.inf)
-        above, below = said.get("exclusiveMinimum", -math.inf), said.get("exclusiveMaximum", math.inf)
+        low, high, above, below = _bounds(said)
         return bool(low <= high and above < below and low < below and above < high)
     if place.kind == "array":
         least = said.get("minItems", 0)
@@ -215,11 +213,9 @@ def _possible(place: Place) -> bool:
         if any(each.impossible for each in place.first[:least]):
             return False
         return least <= len(place.first) or place.rest is None or not place.rest.impossible
-    if place.kind == "object":
-        if said.get("minProperties", 0) > said.get("maxProperties", math.inf):
-            return False
-        return not any(place.properties[name].impossible for name in place.required)
-    return True
+    if said.get("minProperties", 0) > said.get("maxProperties", math.inf):
+        return False
+    return not any(place.properties[name].impossible for name in place.required)
 
 
 # --- writing it down ----------------------------------------------------------------------------------------------
@@ -302,27 +298,27 @@ class _Printer:
         if place.anything:
             return {}
         made: dict[str, Any] = {"type": place.kind}
-        if place.kind == "array":
-            if place.first:
-                made["prefixItems"] = [self.of(each, depth) for each in place.first]
-            if place.rest is not None:
-                made["items"] = self.of(place.rest, depth)
-        elif place.kind == "object":
-            if place.properties:
-                made["properties"] = {
-                    name: False if each.impossible else self.of(each, depth) for name, each in place.properties.items()
-                }
-            if place.required:
-                made["required"] = list(place.required)
-            if place.patterns:
-                made["patternProperties"] = {name: self.of(each, depth) for name, each in place.patterns.items()}
-            if place.names is not None and not place.names.impossible:
-                made["propertyNames"] = self.of(place.names, depth)
-            further = place.further
-            made["additionalProperties"] = (
-                False if further is None else True if _lone(further).anything else self.of(further, depth)
-            )
+        if place.first:
+            made["prefixItems"] = [self.of(each, depth) for each in place.first]
+        if place.rest is not None:
+            made["items"] = self.of(place.rest, depth)
+        if place.kind == "object":
+            made |= self._members(place, depth)
         return {**made, **place.said}
+
+    def _members(self, place: Place, depth: int) -> Iterator[tuple[str, Any]]:
+        if place.properties:
+            named = place.properties.items()
+            yield "properties", {name: not each.impossible and self.of(each, depth) for name, each in named}
+        if place.required:
+            yield "required", list(place.required)
+        if place.patterns:
+            yield "patternProperties", {name: self.of(each, depth) for name, each in place.patterns.items()}
+        if place.names is not None and not place.names.impossible:
+            yield "propertyNames", self.of(place.names, depth)
+        further = place.further
+        free = further is not None and _lone(further).anything
+        yield "additionalProperties", free if further is None or free else self.of(further, depth)
 
 
 def _is_small(place: Place) -> bool:

@@ -34,7 +34,7 @@ from toolgram.export.expressions import (
     Star,
     Text,
     Token,
-    children,
+    inside,
     members_in_turn,
 )
 from toolgram.export.writing import Note
@@ -114,14 +114,6 @@ class _Formats:
 
 def _rules_can_write(expr: Expr) -> bool:
     """Return whether rules can write an expression: they know tokens by their ids, and no formats."""
-    pending = [expr]
-    while pending:
-        here = pending.pop()
-        if _is_for_tags(here):
-            return False
-        pending += children(here)
-    return True
-
-
-def _is_for_tags(expr: Expr) -> bool:
-    return isinstance(expr, EngineFormat) or (isinstance(expr, Token) and expr.id is None)
+    return not any(
+        isinstance(each, EngineFormat) or (isinstance(each, Token) and each.id is None) for each in inside(expr)
+    )

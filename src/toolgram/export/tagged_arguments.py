@@ -24,11 +24,11 @@ from toolgram.export.expressions import (
     Lit,
     Member,
     Members,
-    Seq,
     Text,
     Token,
     choice,
     seq,
+    split,
 )
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.notations import MIXED
@@ -264,7 +264,7 @@ VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ..
 
 
 def _is_free(raw: Expr) -> bool:
-    head = raw.parts[0] if isinstance(raw, Seq) and raw.parts else raw
+    head, _ = split(raw)
     return isinstance(head, Text) and head.within is None
 
 

@@ -24,8 +24,8 @@ from toolgram.export.expressions import (
     Repeat,
     Rules,
     Star,
-    children,
     choice,
+    inside,
     members_in_turn,
     optional,
     seq,
@@ -302,12 +302,4 @@ def alternatives(schema: Any, definitions: Mapping[str, Any]) -> list[Mapping[st
 
 
 def _refs(expr: Expr) -> Iterator[str]:
-    pending, seen = [expr], set()
-    while pending:
-        here = pending.pop()
-        if isinstance(here, Lit) or id(here) in seen:
-            continue
-        seen.add(id(here))
-        if isinstance(here, Ref):
-            yield here.name
-        pending += children(here)
+    return (each.name for each in inside(expr) if isinstance(each, Ref))

@@ -37,10 +37,11 @@ from toolgram.export.expressions import (
     Text,
     Token,
     children,
-    choice,
+    class_of,
+    complement,
     members_in_any_order,
     members_in_turn,
-    seq,
+    rebuilt,
     star,
     without_characters,
 )
@@ -69,9 +70,8 @@ class RuleWriter:
         self.rules: list[tuple[str, Piece]] = []
         self.names: dict[Any, str] = {}
         self.counts: dict[str, int] = {}
-        self.uses: dict[int, int] = {}
+        self.uses: dict[Expr, int] = {}
         self.prefix = ""  # of the rules of an inner language
-        self.kept: list[Expr] = []  # keeps nodes alive whose ids are keys
 
     def write(self, root: Expr) -> str:
         """Return the whole grammar."""
@@ -93,11 +93,9 @@ class RuleWriter:
             here = pending.pop()
             if isinstance(here, Lit):  # never a rule of its own
                 continue
-            self.uses[id(here)] = self.uses.get(id(here), 0) + 1
-            if self.uses[id(here)] == 1:
-                self.kept.append(here)
-                if not isinstance(here, Members | Rules):
-                    pending += children(here)
+            self.uses[here] = self.uses.get(here, 0) + 1
+            if self.uses[here] == 1 and not isinstance(here, Members | Rules):
+                pending += children(here)
 
     def new(self, kind: str) -> str:
         """Return the next name of a kind."""
@@ -140,7 +138,7 @@ class RuleWriter:
 
     def item(self, expr: Expr) -> Piece:
         """Return an expression as a part of another one: a part that several others share is a rule."""
-        if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(id(expr), 0) > 1:
+        if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(expr, 0) > 1:
             return self.rule(("shared", expr), "part", lambda: self.inner(expr))
         return self.inner_item(expr)
 
@@ -172,13 +170,14 @@ class RuleWriter:
         """Return one special token, by its id or its name."""
         return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """Return a set of characters."""
-        raise NotImplementedError
-
-    def class_item(self, expr: Class) -> Piece:
+    def class_item(self, expr: Class) -> Atom:
         """Return one character of a set."""
         raise NotImplementedError
+
+    def char_class(self, characters: str, negated: bool = False) -> Atom:
+        """Return one of some characters, or of all others."""
+        found = class_of(characters)
+        return self.class_item(Class(complement(found.ranges)) if negated else found)
 
     def run(self, characters: str, most: int) -> Piece:
         """Return up to `most` of some characters."""
@@ -395,16 +394,9 @@ def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
         case Class():
             found = without_characters(expr.ranges, codes)
             return Class(found) if found else NOTHING
-        case Seq():
-            return seq(*(narrowed(each, codes) for each in expr.parts))
-        case Choice():
-            return choice(*(narrowed(each, codes) for each in expr.options))
-        case Star() | Repeat():
-            body = narrowed(expr.body, codes)
-            if body == NOTHING:
-                return NOTHING if isinstance(expr, Repeat) and expr.low else EMPTY
-            return star(body) if isinstance(expr, Star) else Repeat(body, expr.low, expr.high, expr.is_length)
-    return expr
+        case Repeat() if narrowed(expr.body, codes) == NOTHING:
+            return NOTHING if expr.low else EMPTY
+    return rebuilt(expr, lambda each: narrowed(each, codes))
 
 
 def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str]) -> str:
@@ -420,20 +412,4 @@ def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], 
         elif low <= high:
             written += [escaped(chr(code)) for code in range(low, high + 1)]
     written.sort(key=lambda each: "\\u" in each)  # xgrammar's escapes take all hexadecimal digits that follow
-    return "".join(written)
-
-
-def ranges(characters: str, escaped: Callable[[str], str]) -> str:
-    """Return the inside of a character class: sorted, and neighbours as ranges."""
-    codes = sorted({ord(char) for char in characters})
-    written = []
-    while codes:
-        most = 1
-        while most < len(codes) and codes[most] == codes[0] + most:
-            most += 1
-        run, codes = codes[:most], codes[most:]
-        if most > 2:
-            written.append(f"{escaped(chr(run[0]))}-{escaped(chr(run[-1]))}")
-        else:
-            written += [escaped(chr(code)) for code in run]
     return "".join(written)
