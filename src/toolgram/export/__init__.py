@@ -15,7 +15,7 @@ from typing import Any
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
 from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, seq
-from toolgram.export.requests import ExportRequest, ToolChoice, export_request
+from toolgram.export.requests import ExportRequest, export_request
 from toolgram.export.schemas import Tool
 from toolgram.export.targets import TARGETS, ExportTarget, Note
 from toolgram.formats import Format
@@ -29,23 +29,16 @@ def export(
     fmt: Format,
     target: str,
     tools: Sequence[Any] | None = None,
-    tool_choice: ToolChoice = "auto",
-    parallel_tool_calls: bool = True,
-    reasoning: bool | None = None,
-    json_schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
-    text_before_calls: bool = False,
-    strict: bool | None = None,
-    open_objects: bool = False,
     length_limits: bool = False,
     stop_tokens_inside: bool = False,
-    answer_format: Mapping[str, Any] | None = None,
+    **asked: Any,
 ) -> Export:
-    """See `Format.export`."""
+    """See `Format.export`; the other arguments are those of `export_request`."""
     if target not in TARGETS:
         raise ToolgramError(f"unknown target {target!r}; the targets are {', '.join(TARGETS)}")
-    if answer_format is not None and target != "structural_tag":
+    if asked.get("answer_format") is not None and target != "structural_tag":
         raise ToolgramError(
             f"answer_format is a format of structural tags, which {target} has none of; use the target structural_tag, "
             "or json_schema"
@@ -55,19 +48,7 @@ def export(
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
     if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
         notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
-    request = export_request(
-        tools,
-        tool_choice,
-        parallel_tool_calls,
-        reasoning,
-        json_schema,
-        tokens,
-        notes.setdefault,
-        strict,
-        open_objects,
-        text_before_calls,
-        answer_format,
-    )
+    request = export_request(tools, special_tokens=tokens, note=notes.setdefault, **asked)
     request = replace(request, tokens_as_text=chosen.tokens_as_text)
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
     special = {
