@@ -14,10 +14,10 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
-from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, seq
+from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Note, Token, behind, choice, seq
 from toolgram.export.requests import ExportRequest, export_request
 from toolgram.export.schemas import Tool
-from toolgram.export.targets import TARGETS, ExportTarget, Note
+from toolgram.export.targets import TARGETS, ExportTarget
 from toolgram.formats import Format
 from toolgram.observing.observed import stop_tokens
 from toolgram.observing.paths import state_after
@@ -49,7 +49,7 @@ def export(
     if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
         notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
     request = export_request(tools, special_tokens=tokens, note=notes.setdefault, **asked)
-    request = replace(request, tokens_as_text=chosen.tokens_as_text)
+    request = replace(request, tokens=replace(request.tokens, as_text=chosen.tokens_as_text))
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
     special = {
         token: shape.text

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -27,6 +27,7 @@ from toolgram.export.expressions import (
     Forbidden,
     Json,
     Lit,
+    Note,
     Repeat,
     Text,
     Token,
@@ -34,9 +35,7 @@ from toolgram.export.expressions import (
     class_of,
     seq,
     split,
-    with_tokens,
 )
-from toolgram.export.markers import Tokens
 from toolgram.export.notations import PYTHON, WORDS
 from toolgram.export.requests import ExportRequest
 from toolgram.export.schemas import Tool
@@ -53,6 +52,7 @@ from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # models write these before and after a call, whatever the template does
+_MOST_JOINED = 6  # fixed texts after each other that are joined
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
@@ -78,9 +78,7 @@ class Node:
 class Builder:
     """Builds the expression of one request."""
 
-    def __init__(
-        self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: Callable[[str], object]
-    ) -> None:
+    def __init__(self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: Note) -> None:
         self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
         self.rows = rows_of(spec)
         self.stops = stop_tokens(spec, paths)
@@ -92,8 +90,7 @@ class Builder:
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
         self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
-        tokens = Tokens(tuple(request.tokens.items()), request.tokens_as_text)
-        self.tagged = TaggedArguments(spec, paths, self._marker, note, tokens)
+        self.tagged = TaggedArguments(spec, paths, note, request.tokens)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 
@@ -322,11 +319,8 @@ class Builder:
         return self._marker(edge), edge.dest, via
 
     def _marker(self, edge: Edge) -> Expr:
-        """Return the text of a transition, in which special tokens are tokens, or its special token."""
-        tokens = self.request.tokens
-        if edge.trigger in self.spec.special_tokens and edge.text in tokens:
-            return Token(edge.text, tokens[edge.text])
-        return Lit(edge.text) if edge.trigger in self.spec.special_tokens else with_tokens(edge.text, tokens)
+        """Return the text of a transition, in which special tokens are tokens."""
+        return self.request.tokens.written(edge.text)
 
     def _has(self, trigger: str, action: str) -> bool:
         """Return whether any transition with this trigger has an action."""
@@ -445,7 +439,7 @@ class Builder:
         """Yield the markers that are only tokens: text may contain them as characters."""
         for trigger in self.spec.special_tokens:
             shape = self.spec.terminals[trigger]
-            if isinstance(shape, Literal) and not self.request.is_text(shape.text):
+            if isinstance(shape, Literal) and not self.request.tokens.is_text(shape.text):
                 yield shape.text
 
     def _text_edges(self, state: str) -> list[Edge]:
@@ -550,32 +544,36 @@ class Builder:
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
     ) -> Iterator[tuple[Expr, Node | None]]:
         """Yield free text up to a transition, which begins at the first character that can no longer be text."""
-        text = label.text if isinstance(label, Lit) else ""
-        pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
-        if not text:
-            head, rest = split(label)
-            if isinstance(head, Lit):
-                pending.append((head.text, rest, dest, 9))
-            elif isinstance(head, Token):
-                if calling and dest is not None and not self._is_text(dest.state):
-                    self.triggers.setdefault(head.text)
-                yield seq(Text(forbidden), label), dest
+        head, rest = split(label)
+        if isinstance(head, Token):
+            self._begins(head.text, dest, calling)
+            yield seq(Text(forbidden), label), dest
+        pending = [(head.text, rest, dest, 0)] if isinstance(head, Lit) else []
         while pending:
             text, rest, dest, depth = pending.pop()
-            whole = [text.find(end) + len(end) for end in self.ends[state] if end in text]
-            at = min(whole) if whole else first_completion(forbidden.words, text)
-            if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
-                further = list(self._moves(dest))  # empty if a function cannot be called
-                heads = [(*split(each), following) for each, following in further]
-                if all(isinstance(head, Lit) for head, _, _ in heads):
-                    pending += [(text + h.text, t, f, depth + 1) for h, t, f in heads if isinstance(h, Lit)]
-                    continue
+            at = first_completion(tuple(self.ends[state]), text) or first_completion(forbidden.words, text)
+            further = None if at or depth == _MOST_JOINED or rest != EMPTY else self._fixed_moves(dest)
+            if further is not None:
+                pending += [(text + fixed, tail, following, depth + 1) for fixed, tail, following in further]
+                continue
             closer, left = (text[:at], text[at:]) if at else (text, "")
-            if calling and dest is not None and not self._is_text(dest.state):
-                self.triggers.setdefault(closer)
+            self._begins(closer, dest, calling)
             if not at:  # several things may follow, so the word itself ends the text
                 self.ends[state][text] = None
             yield seq(Text(forbidden, closer), Lit(left), rest), dest
+
+    def _begins(self, word: str, dest: Node | None, calling: bool) -> None:
+        """Remember the word with which a call begins, if this is one."""
+        if calling and dest is not None and not self._is_text(dest.state):
+            self.triggers.setdefault(word)
+
+    def _fixed_moves(self, dest: Node | None) -> list[tuple[str, Expr, Node | None]] | None:
+        """Return the moves, which begin with fixed texts; None if one does not. A function may have no move."""
+        if dest is None or self._is_text(dest.state):
+            return None
+        moves = [(*split(label), following) for label, following in self._moves(dest)]
+        fixed = [(head.text, rest, following) for head, rest, following in moves if isinstance(head, Lit)]
+        return fixed if len(fixed) == len(moves) else None
 
 
 def _ends_arguments(edge: Edge) -> bool:

@@ -9,10 +9,9 @@ in 55 instead of 106 (`python -m benchmarks.exports` over tekken, xgrammar 0.2.8
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
-from toolgram.export.expressions import Text
+from toolgram.export.expressions import Note, Text
 
 _SPECIAL = re.compile(r"(<｜|<\|[^\W\d_]\w\w)")  # this part of a special token is looked for: nothing else begins so
 _MARKER = re.compile(r"(</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}(?:_| [A-Z]{3,})|\{\"[^\W\d_]{3,}_)")  # and of other markers
@@ -20,7 +19,7 @@ _PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])\Z")  # for a phrase: its la
 _NAME = re.compile(r"[\"']?\w+(_\w+[\"'(])\Z")  # for a function name as a call writes it: its last word
 
 
-def excluded(text: Text, note: Callable[[str], object]) -> tuple[str, ...]:
+def excluded(text: Text, note: Note) -> tuple[str, ...]:
     """Return the words that the engine looks for in a text: those that the text must not contain, and its closer."""
     parts = {word: _part(word) for word in text.forbidden.words}
     found = dict.fromkeys((*parts.values(), *([] if is_told_apart(text) else [text.closer])))

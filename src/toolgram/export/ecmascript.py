@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -25,13 +23,18 @@ from toolgram.export.expressions import (
     Class,
     Expr,
     Lit,
+    Ref,
     Repeat,
     Seq,
     Star,
+    children,
     choice,
     complement,
     joined_ranges,
+    may_be_empty,
+    rebuilt,
     seq,
+    split,
     star,
 )
 from toolgram.limits import MAX_PATTERN_DEPTH, MOST_PATTERN_PARTS, MOST_REPETITIONS
@@ -48,6 +51,7 @@ _SPACE: Ranges = (
 )
 _SETS = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
+_MARKS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _COUNT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 _CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|c([A-Za-z])")
 _PROPERTY = re.compile(r"([pP])\{(?:(?:General_Category|gc)=)?(\w+)\}")
@@ -56,7 +60,7 @@ _LONG_NAMES = {"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll"
                "Decimal_Number": "Nd", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Space_Separator": "Zs",
                "Other": "C", "Control": "Cc"}  # fmt: skip
 _LONGEST_SHOWN = 80
-_BEGIN, _END = object(), object()
+_BEGIN, _END = Ref("^"), Ref("$")
 
 
 class NotAPattern(ValueError):
@@ -65,18 +69,6 @@ class NotAPattern(ValueError):
 
 class _NoExpression(Exception):
     """A pattern that has no expression."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    options: list[list[object]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Times:
-    body: object
-    low: int
-    high: int | None
 
 
 @lru_cache(maxsize=512)
@@ -108,7 +100,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth, self.parts = text, 0, 0, 0
 
-    def whole(self) -> list[list[object]]:
+    def whole(self) -> Choice:
         found = self.options()
         if self.at < len(self.text):
             raise NotAPattern("a bracket closes nothing")
@@ -125,8 +117,9 @@ class _Reader:
         self.at = found.end() if found else self.at
         return found
 
-    def options(self) -> list[list[object]]:
-        found: list[list[object]] = [[]]
+    def options(self) -> Choice:
+        """Return the alternatives up to a bracket or the end, each as a sequence, without any simplification."""
+        found: list[list[Expr]] = [[]]
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.takes("|"):
                 found.append([])
@@ -135,9 +128,9 @@ class _Reader:
             if self.parts > MOST_PATTERN_PARTS:
                 raise _NoExpression
             found[-1].append(self.times(self.term()))
-        return found
+        return Choice(tuple(Seq(tuple(each)) for each in found))
 
-    def term(self) -> object:
+    def term(self) -> Expr:
         char = self.text[self.at]
         self.at += 1
         match char:
@@ -158,7 +151,7 @@ class _Reader:
                 raise NotAPattern(f"{char} repeats nothing")
         return _character(ord(char))
 
-    def group(self) -> _Group:
+    def group(self) -> Choice:
         if self.text.startswith("?", self.at) and not self.matched(_GROUP):
             raise _NoExpression  # lookaround, or flags
         self.depth += 1
@@ -168,19 +161,17 @@ class _Reader:
         self.depth -= 1
         if not self.takes(")"):
             raise NotAPattern("a bracket is not closed")
-        return _Group(found)
+        return found
 
-    def times(self, body: object) -> object:
+    def times(self, body: Expr) -> Expr:
         """Return a term with its quantifier, if one follows."""
-        low, high = 1, 1
-        marks: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        low, most = 1, None
         counted = self.matched(_COUNT)
-        most: int | None = high
         if counted:
             low = int(counted[1])
             most = low if counted[2] is None else int(counted[3]) if counted[3] else None
-        elif self.text[self.at : self.at + 1] in (*marks,):
-            low, most = marks[self.text[self.at]]
+        elif self.text[self.at : self.at + 1] in (*_MARKS,):
+            low, most = _MARKS[self.text[self.at]]
             self.at += 1
         else:
             return body
@@ -189,7 +180,7 @@ class _Reader:
             raise _NoExpression
         if most is not None and low > most:
             raise NotAPattern("a count ends before it begins")
-        return _Times(body, low, most)
+        return Repeat(body, low, most)
 
     def escape(self, inside: bool) -> int | Ranges:
         """Return the character or set that follows a backslash."""
@@ -279,40 +270,37 @@ def _category(name: str) -> Ranges:
 # --- expressions --------------------------------------------------------------------------------------------------
 
 
-def _whole(options: Sequence[Sequence[object]], begun: bool, ended: bool) -> Expr:
+def _whole(read: Choice, begun: bool, ended: bool) -> Expr:
     """Return whole texts: any text may precede or follow what is not anchored."""
-    return choice(*(_anchored(list(items), begun, ended) for items in options))
+    return choice(*(_anchored(list(children(items)), begun, ended) for items in read.options))
 
 
-def _anchored(items: list[object], begun: bool, ended: bool) -> Expr:
+def _anchored(items: list[Expr], begun: bool, ended: bool) -> Expr:
     while items and items[0] is _BEGIN:
         items, begun = items[1:], True
     while items and items[-1] is _END:
         items, ended = items[:-1], True
-    if len(items) == 1 and isinstance(items[0], _Group):
-        return _whole(items[0].options, begun, ended)
+    if len(items) == 1 and isinstance(items[0], Choice) and items[0] != NOTHING:
+        return _whole(items[0], begun, ended)
     found = seq(*map(_expression, items))
     if found == EMPTY and not begun and not ended:
         return star(ALL)
     return seq(EMPTY if begun else star(ALL), found, EMPTY if ended else star(ALL))
 
 
-def _expression(item: object) -> Expr:
-    match item:
-        case _Group():
-            return choice(*(seq(*map(_expression, each)) for each in item.options))
-        case _Times():
-            body = _expression(item.body)
-            if max(item.low, item.high or 0) > MOST_REPETITIONS:
-                raise _NoExpression
-            if body == EMPTY or item.high == 0:
-                return EMPTY
-            if body == NOTHING:
-                return EMPTY if not item.low else NOTHING
-            return body if (item.low, item.high) == (1, 1) else Repeat(body, item.low, item.high)
-        case Lit() | Class() | Choice():
-            return item
-    raise _NoExpression  # an anchor in the middle
+def _expression(item: Expr) -> Expr:
+    if isinstance(item, Ref):
+        raise _NoExpression  # an anchor in the middle
+    if not isinstance(item, Repeat):
+        return rebuilt(item, _expression)
+    body = _expression(item.body)
+    if max(item.low, item.high or 0) > MOST_REPETITIONS:
+        raise _NoExpression
+    if body == EMPTY or item.high == 0:
+        return EMPTY
+    if body == NOTHING:
+        return EMPTY if not item.low else NOTHING
+    return body if (item.low, item.high) == (1, 1) else Repeat(body, item.low, item.high)
 
 
 # --- matching -----------------------------------------------------------------------------------------------------
@@ -324,7 +312,7 @@ def matches(expr: Expr, text: str) -> bool:
         expr = _after(expr, char)
         if expr == NOTHING:
             return False
-    return _may_be_empty(expr)
+    return may_be_empty(expr)
 
 
 @lru_cache(maxsize=4096)
@@ -344,22 +332,11 @@ def _after(expr: Expr, char: str) -> Expr:
             again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
             return seq(_after(expr.body, char), again)
         case Seq() if expr.parts:
-            head, rest = expr.parts[0], seq(*expr.parts[1:])
+            head, rest = split(expr)
             found = seq(_after(head, char), rest)
-            return choice(found, _after(rest, char)) if _may_be_empty(head) else found
+            return choice(found, _after(rest, char)) if may_be_empty(head) else found
     return NOTHING
 
 
 def _empty_if(condition: bool) -> Expr:
     return EMPTY if condition else NOTHING
-
-
-def _may_be_empty(expr: Expr) -> bool:
-    match expr:
-        case Seq():
-            return all(map(_may_be_empty, expr.parts))
-        case Choice():
-            return any(map(_may_be_empty, expr.options))
-        case Repeat():
-            return not expr.low or _may_be_empty(expr.body)
-    return isinstance(expr, Star)

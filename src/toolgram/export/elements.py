@@ -8,11 +8,11 @@ closes another element. Elements of a schema that refers to itself are written a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram.export.arguments import schema_text
-from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Text, choice, optional, seq
+from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Note, Text, choice, optional, seq
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.values import alternatives, text_of_schema, times
 from toolgram.limits import MAX_EXPORTED_ELEMENTS
@@ -30,7 +30,7 @@ class Elements:
         self,
         notation: Sequence[str],
         definitions: Mapping[str, Any],
-        note: Callable[[str], object],
+        note: Note,
         tokens: Tokens = NO_TOKENS,
     ) -> None:
         self._tokens = tokens

@@ -8,8 +8,7 @@ text matches: alternatives without an end disappear.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -225,6 +224,8 @@ Expr: TypeAlias = (
     | Ref
 )
 
+Note: TypeAlias = Callable[[str], object]
+
 EMPTY = Seq(())
 NOTHING = Choice(())
 
@@ -277,15 +278,6 @@ def choice(*options: Expr) -> Expr:
         else:
             result.append(seq(head, choice(*(split(each)[1] for each in members))))
     return result[0] if len(result) == 1 else Choice(tuple(result))
-
-
-def with_tokens(text: str, tokens: Mapping[str, int | None]) -> Expr:
-    """Return a fixed text in which the texts of tokens are tokens."""
-    inside = sorted((token for token in tokens if token in text), key=len, reverse=True)
-    if not inside:
-        return Lit(text)
-    parts = re.split(f"({'|'.join(map(re.escape, inside))})", text)
-    return seq(*(Token(part, tokens[part]) if part in tokens else Lit(part) for part in parts))
 
 
 def star(body: Expr) -> Expr:
@@ -345,16 +337,18 @@ def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
 def behind(expr: Expr, read: str) -> Expr:
     """Return the rest of an expression after `read`, the beginning of a marker that is already written."""
     match expr:
-        case Lit():
-            if expr.text.startswith(read):
-                return Lit(expr.text[len(read) :])
-            return NOTHING
-        case Token():
-            return EMPTY if expr.text == read else NOTHING
-        case Text():
-            return Lit(expr.closer[len(read) :]) if expr.closer.startswith(read) else NOTHING
-        case Seq():
-            return behind_seq(expr.parts, read)
+        case Lit() if expr.text.startswith(read):
+            return Lit(expr.text[len(read) :])
+        case Token() if expr.text == read:
+            return EMPTY
+        case Text() if expr.closer.startswith(read):
+            return Lit(expr.closer[len(read) :])
+        case Seq() if expr.parts:
+            head, rest = split(expr)
+            if isinstance(head, Lit) and len(head.text) < len(read):
+                return behind(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
+            found = seq(behind(head, read), rest)
+            return choice(found, behind(rest, read)) if may_be_empty(head) else found
         case Choice():
             return choice(*(behind(option, read) for option in expr.options))
         case Star():
@@ -362,22 +356,18 @@ def behind(expr: Expr, read: str) -> Expr:
     return NOTHING
 
 
-def _may_be_empty(part: Expr) -> bool:
-    empty = isinstance(part, Star) or (isinstance(part, Choice) and EMPTY in part.options)
-    return empty or (isinstance(part, Text) and not part.closer)
-
-
-def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
-    """Return the rest of a sequence after `read`."""
-    if not read:
-        return seq(*parts)
-    if not parts:
-        return NOTHING
-    head, rest = parts[0], parts[1:]
-    if isinstance(head, Lit) and len(head.text) < len(read):
-        return behind_seq(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
-    found = seq(behind(head, read), *rest)
-    return choice(found, behind_seq(rest, read)) if _may_be_empty(head) else found
+def may_be_empty(expr: Expr) -> bool:
+    """Return whether an expression of texts also matches the empty text."""
+    match expr:
+        case Seq():
+            return all(map(may_be_empty, expr.parts))
+        case Choice():
+            return any(map(may_be_empty, expr.options))
+        case Repeat():
+            return not expr.low or may_be_empty(expr.body)
+        case Text():
+            return not expr.closer
+    return isinstance(expr, Star)
 
 
 def children(expr: Expr) -> list[Expr]:

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from toolgram.export.ecmascript import shortened
+from toolgram.export.expressions import Note
 from toolgram.export.schema_checks import (
     IGNORED,
     TYPES,
@@ -30,7 +31,6 @@ from toolgram.export.schema_checks import (
 from toolgram.export.schema_graph import Place, fits_kind, is_found, nesting, printed, removed_impossible
 from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
 
-Note = Callable[[str], object]
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
 Sides = tuple[Side, ...]
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from toolgram.errors import ToolgramError
 from toolgram.export.arguments import schema_text
-from toolgram.export.expressions import EngineFormat, Expr, Json
-from toolgram.export.schemas import Note, Tool, answer_schema, tools_of
+from toolgram.export.expressions import EngineFormat, Expr, Json, Note
+from toolgram.export.markers import NO_TOKENS, Tokens
+from toolgram.export.schemas import Tool, answer_schema, tools_of
 
 ToolChoice: TypeAlias = str | Mapping[str, Any] | Sequence[str] | None
 _WORDS = {"auto": "auto", "required": "required", "any": "required", "none": "none"}
@@ -36,14 +37,9 @@ class ExportRequest:
     parallel: bool = True
     reasoning: bool | None = None
     answer: Expr | None = None  # the expression that the text of the answer must match
-    tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
+    tokens: Tokens = NO_TOKENS  # the markers that are special tokens
     text_before_calls: bool = False  # whether text is allowed before a required call
     named: bool = False  # exactly one call, and nothing after it
-    tokens_as_text: bool = True  # whether the engine also reads a token as its text; else text may spell it out
-
-    def is_text(self, marker: str) -> bool:
-        """Return whether a marker's characters in a text are read as that marker."""
-        return self.tokens_as_text or marker not in self.tokens
 
 
 def export_request(
@@ -82,7 +78,7 @@ def export_request(
         parallel_tool_calls and not named,
         reasoning,
         answer,
-        special_tokens or {},
+        Tokens(tuple((special_tokens or {}).items())),
         text_before_calls,
         named,
     )

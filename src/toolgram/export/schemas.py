@@ -6,16 +6,16 @@ invalid schema is one error with the tool and the path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolgram.errors import ToolgramError
+from toolgram.export.expressions import Note
 from toolgram.export.normalising import normal_form
 from toolgram.export.values import alternatives
 from toolgram.tools.reading import DeclaredTool, read_tools
 
-Note = Callable[[str], object]
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 
 

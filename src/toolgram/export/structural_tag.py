@@ -21,6 +21,7 @@ from toolgram.export.expressions import (
     Expr,
     Lit,
     Members,
+    Note,
     Seq,
     Star,
     Text,
@@ -28,7 +29,6 @@ from toolgram.export.expressions import (
     inside,
     members_in_turn,
 )
-from toolgram.export.writing import Note
 
 
 def structural_tag(root: Expr, note: Note, length_limits: bool = False) -> str:

@@ -27,6 +27,7 @@ from toolgram.export.expressions import (
     Json,
     Lit,
     Members,
+    Note,
     OtherName,
     Quoted,
     Ref,
@@ -50,8 +51,6 @@ from toolgram.export.texts import reaches_into, text_automaton
 from toolgram.export.values import Values, other_names
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row, spelled
 from toolgram.limits import MOST_COUNTED
-
-Note = Callable[[str], object]
 
 
 class RuleWriter:
