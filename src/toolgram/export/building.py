@@ -82,8 +82,9 @@ class Builder:
         self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
         self.rows = rows_of(spec)
         self.stops = stop_tokens(spec, paths)
-        self.ended = {edge.source for edges in paths.edges.values() for edge in edges if self._ends(edge)}
-        self.pooled = self._pool()
+        self.every = [edge for edges in paths.edges.values() for edge in edges]
+        self.ended = {edge.source for edge in self.every if self._ends(edge)}
+        self.pooled = [edge for edge in self.every if self._is_text(edge.source) and self._is_content(edge.source)]
         self.after_calls = self._after_calls()
         self.late = self._named_late()
         self.concerned = self._concerned()
@@ -101,9 +102,10 @@ class Builder:
         if self.start not in self.paths.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
             self.start = self.rows[self.start][TEXT].dest  # the prompt already contains text
         thinks = self.spec.states[self.start].meaning == "reasoning"
-        if self.request.reasoning is True and not thinks and not self._can_think():
+        due = self.request.reasoning is True and not thinks
+        if due and not any(self.spec.states[edge.dest].meaning == "reasoning" for edge in self.every):
             self.note("no output of this format has reasoning, so none is demanded")
-        due = self.request.reasoning is True and not thinks and self._can_think()
+            due = False
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
         first = Node(self.start, BEGIN, begun=False, due=due)
@@ -122,11 +124,6 @@ class Builder:
             order.append(node)
         return solve(equations, order, first)
 
-    def _can_think(self) -> bool:
-        return any(
-            self.spec.states[edge.dest].meaning == "reasoning" for edges in self.paths.edges.values() for edge in edges
-        )
-
     # --- the states -----------------------------------------------------------------------------------------------
 
     def _ends(self, edge: Edge) -> bool:
@@ -136,22 +133,14 @@ class Builder:
         """Return whether a state may contain free text, which means that the examples have text in it."""
         return self.spec.states[state].meaning in ("content", "reasoning") and state in self.paths.texts
 
-    def _pool(self) -> list[Edge]:
-        """Return the transitions out of free text, from all states."""
-        found: list[Edge] = []
-        for source, edges in self.paths.edges.items():
-            if self._is_text(source) and self.spec.states[source].meaning == "content":
-                found += edges
-        return found
+    def _is_content(self, state: str) -> bool:
+        return self.spec.states[state].meaning == "content"
 
     def _after_calls(self) -> dict[str, list[Edge]]:
         """Return the transitions observed after a call, for every state that the end of a call enters."""
-        states = {
-            edge.dest: None
-            for edges in self.paths.edges.values()
-            for edge in edges
-            if _ends_arguments(edge) and not self._is_text(edge.dest)
-        }
+        states = dict.fromkeys(
+            edge.dest for edge in self.every if _ends_arguments(edge) and not self._is_text(edge.dest)
+        )
         every = [edge for state in states for edge in self.paths.edges.get(state, ())]
         found: dict[str, list[Edge]] = {}
         for state in states:
@@ -183,12 +172,10 @@ class Builder:
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
             seen = self.paths.following.get((node.state, node.via), set())
-            return [edge for edge in edges if edge in seen or self._answers(edge)] if seen else edges
+            if seen:  # a special token may open the text of an answer wherever the machine accepts it
+                opens = [self._is_content(each.dest) and each.trigger in self.spec.special_tokens for each in edges]
+                return [each for each, answers in zip(edges, opens, strict=True) if answers or each in seen]
         return edges
-
-    def _answers(self, edge: Edge) -> bool:
-        """Return whether an edge opens a frame for the text of an answer, valid wherever the machine accepts it."""
-        return self.spec.states[edge.dest].meaning == "content" and edge.trigger in self.spec.special_tokens
 
     # --- the moves ------------------------------------------------------------------------------------------------
 
@@ -204,18 +191,15 @@ class Builder:
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
             edges = [edge for edge in edges if "open_arguments" not in edge.actions]
-        behind = node.state in self.ended and self.spec.states[node.state].meaning == "content"
+        behind = node.state in self.ended and self._is_content(node.state)
         for edge in edges:
             for lead in sorted({edge.lead, *(_BLANKS if behind and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node) and END not in missed:
-            ends = {edge.lead for edge in edges if self._ends(edge) and self._has_arguments(node, edge)}
+            empty = node.tool < 0 or self.request.tools[node.tool].may_be_empty
+            ends = {edge.lead for edge in edges if self._ends(edge) and (empty or "no_arguments" not in edge.actions)}
             for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
                 yield Lit(lead) if lead else EMPTY, None
-
-    def _has_arguments(self, node: Node, edge: Edge) -> bool:
-        """Return whether the call that an edge ends has its required arguments."""
-        return "no_arguments" not in edge.actions or node.tool < 0 or self.request.tools[node.tool].may_be_empty
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
@@ -261,14 +245,13 @@ class Builder:
         """Return the states in which it matters which function is called: its arguments or its name come later."""
         found: set[str] = set()
         behind: dict[str, set[str]] = {}
-        for source, edges in self.paths.edges.items():
-            for edge in edges:
-                arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
-                again = self._has(edge.trigger, "name") and "name" not in edge.actions
-                if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
-                    found.add(source)
-                if "name" not in edge.actions:
-                    behind.setdefault(edge.dest, set()).add(source)
+        for edge in self.every:
+            arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
+            again = self._has(edge.trigger, "name") and "name" not in edge.actions
+            if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
+                found.add(edge.source)
+            if "name" not in edge.actions:
+                behind.setdefault(edge.dest, set()).add(edge.source)
         pending = list(found)
         while pending:
             for source in behind.get(pending.pop(), set()) - found:
@@ -280,9 +263,7 @@ class Builder:
     def _named_late(self) -> set[str]:
         """Return the states after arguments whose name comes later."""
         edges = self.paths.edges
-        into = {
-            edge.dest for some in edges.values() for edge in some if self.spec.states[edge.dest].meaning == "arguments"
-        }
+        into = {edge.dest for edge in self.every if self.spec.states[edge.dest].meaning == "arguments"}
         pending = [edge.dest for state in into for edge in edges.get(state, ()) if not _ends_arguments(edge)]
         found: set[str] = set()
         named = False
@@ -370,7 +351,7 @@ class Builder:
                 "give the request without tools, or with `tool_choice` none"
             )
         inside = replace(node, state=waiting, via="", inside=True)
-        later_edges = self._inner_edges(waiting)
+        later_edges = [each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions]
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before the first argument
             label = seq(Lit(edge.lead), self._marker(edge))
@@ -388,18 +369,9 @@ class Builder:
 
     def _waiting(self) -> str | None:
         """Return the state between two arguments: the one from which the arguments are closed."""
-        closing = [
-            source
-            for source, edges in self.paths.edges.items()
-            if any("close_arguments" in edge.actions for edge in edges)
-        ]
-        opened = {
-            edge.dest for edges in self.paths.edges.values() for edge in edges if "open_arguments" in edge.actions
-        }
+        closing = [edge.source for edge in self.every if "close_arguments" in edge.actions]
+        opened = {edge.dest for edge in self.every if "open_arguments" in edge.actions}
         return next((source for source in closing if source not in opened), closing[0] if closing else None)
-
-    def _inner_edges(self, state: str) -> list[Edge]:
-        return [edge for edge in self.paths.edges.get(state, ()) if "close_arguments" not in edge.actions]
 
     def _closing_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
         for edge in self.paths.edges.get(node.state, ()):
@@ -414,12 +386,13 @@ class Builder:
 
     def _forbidden(self, state: str) -> Forbidden:
         if state not in self.known_forbidden:
-            content = [each for each in self.paths.texts if self.spec.states[each].meaning == "content"]
-            alike = (
-                {state, *content} if self.spec.states[state].meaning == "content" else {state}
-            )  # one for all answers
-            every = (forbidden_words(self.spec, self.rows, each, self.request.declared) for each in alike)
-            kept = set(chain(*every)) - set(self._token_texts())
+            alike = {state}
+            if self._is_content(state):  # one for all answers
+                alike.update(filter(self._is_content, self.paths.texts))
+            words = chain(*(forbidden_words(self.spec, self.rows, each, self.request.declared) for each in alike))
+            special = [self.spec.terminals[trigger] for trigger in self.spec.special_tokens]
+            markers = {shape.text for shape in special if isinstance(shape, Literal)}
+            kept = {word for word in words if word not in markers or self.request.tokens.is_text(word)}
             self._note_on_words(state, kept)
             self.known_forbidden[state] = Forbidden(tuple(sorted(kept)))
         return self.known_forbidden[state]
@@ -435,17 +408,10 @@ class Builder:
             some, none = "text holds no declared name as a call has it", "without functions, text may hold what is one"
             self.note(f"calls have no marker: {some if self.request.declared else none}")
 
-    def _token_texts(self) -> Iterator[str]:
-        """Yield the markers that are only tokens: text may contain them as characters."""
-        for trigger in self.spec.special_tokens:
-            shape = self.spec.terminals[trigger]
-            if isinstance(shape, Literal) and not self.request.tokens.is_text(shape.text):
-                yield shape.text
-
     def _text_edges(self, state: str) -> list[Edge]:
         """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
         edges = list(self.paths.edges.get(state, ()))
-        if self.spec.states[state].meaning == "content":
+        if self._is_content(state):
             row = self.rows[state]
             edges += [edge for edge in self.pooled if edge.trigger in row and row[edge.trigger].dest == edge.dest]
         found: dict[tuple[str, str, str], Edge] = {}
@@ -456,7 +422,7 @@ class Builder:
 
     def _text_ends(self, state: str) -> bool:
         """Return whether an output may end in the text of a state."""
-        return self.spec.states[state].meaning == "content" or state in self.ended
+        return self._is_content(state) or state in self.ended
 
     def _like(self, state: str) -> str:
         """Return the first state of free text with the same transitions as this one."""
@@ -483,35 +449,32 @@ class Builder:
 
     def _without_code(self, node: Node, forbidden: Forbidden) -> Forbidden:
         """Return what text must not contain if a call must follow it."""
-        if not self.request.required or node.called or self.spec.states[node.state].meaning != "content":
+        if not self.request.required or node.called or not self._is_content(node.state):
             return forbidden
         self.note("text before a call that must come holds no backtick, because a call in code is text")
         return Forbidden((*forbidden.words, "`"))
 
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
-        meaning = spec.states[node.state].meaning
-        answering = meaning == "content" and request.answer is not None
+        content = self._is_content(node.state)
         edges = self._text_edges(node.state)
         rows = self.rows
-        at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
+        at_once = request.required and not node.called and not request.text_before_calls
         for edge in edges:
-            thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
-            if thinking and node.begun:
-                continue
-            if not thinking and meaning == "content" and (node.due or not node.begun):
+            thinking = content and spec.states[edge.dest].meaning == "reasoning"
+            if node.begun if thinking else content and (node.due or not node.begun):
                 continue
             for label, dest in self._step(node, edge, ""):
                 if thinking:
                     yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
-                elif at_once or answering:
+                elif content and (at_once or request.answer is not None):
                     leads = sorted(self._leads(node, edge) | _BLANKS)
                     yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
                 elif TEXT in rows[node.state] and edge.trigger not in rows[rows[node.state][TEXT].dest]:
                     for lead in sorted(self._leads(node, edge)):  # after text, the trigger would be text as well
                         yield seq(Lit(lead), label), dest
                 else:
-                    yield from self._until(node.state, forbidden, label, dest, meaning == "content")
+                    yield from self._until(node.state, forbidden, label, dest, content)
         if not node.due:
             yield from self._ends_in_text(node, forbidden, edges)
 
@@ -519,8 +482,8 @@ class Builder:
         self, node: Node, forbidden: Forbidden, edges: Iterable[Edge]
     ) -> Iterator[tuple[Expr, Node | None]]:
         """Yield the moves with which an output ends in a state of text, or with which its text begins."""
-        answer = self.request.answer if self.spec.states[node.state].meaning == "content" else None
-        if self.spec.states[node.state].meaning == "content" and not node.begun:
+        answer = self.request.answer if self._is_content(node.state) else None
+        if self._is_content(node.state) and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answer is not None:
             if not node.called and not self.request.required:

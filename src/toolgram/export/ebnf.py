@@ -8,7 +8,7 @@ request.
 from __future__ import annotations
 
 from toolgram.export.bnf import ANY_CHARACTER, BnfWriter
-from toolgram.export.dispatches import excluded, is_told_apart
+from toolgram.export.dispatches import excluded
 from toolgram.export.expressions import (
     Blanks,
     Chars,
@@ -18,16 +18,14 @@ from toolgram.export.expressions import (
     Quoted,
     Repeat,
     Seq,
-    Star,
     Text,
     Token,
     rebuilt,
     seq,
     star,
 )
-from toolgram.export.passes import with_closers_apart
 from toolgram.export.regexes import regular
-from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
+from toolgram.export.written import Atom, Counted, Piece, row
 from toolgram.limits import MOST_COUNTED, MOST_WRITTEN_BLANKS
 
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
@@ -39,10 +37,6 @@ class EbnfWriter(BnfWriter):
     """EBNF for xgrammar."""
 
     most_counted = most_required = 4  # each rule takes time to compile
-
-    def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
-        """Return the rules of the grammar, after the passes."""
-        return super().all_rules(with_closers_apart(root, is_told_apart))
 
     def token(self, expr: Token) -> Piece:
         """Return a token by its id. Without an id, which rules need, it is text, which the parser also reads."""
@@ -65,17 +59,6 @@ class EbnfWriter(BnfWriter):
     def blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows, uncounted: a count compiles each state, and visits it for each mask."""
         return super().blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
-
-    def starred(self, expr: Star) -> Piece:
-        """Return a rule that calls itself, or one counted character."""
-        if isinstance(expr.body, Class):
-            return Counted(self.item(expr.body), "*")
-        key = ("star", expr)
-        if key not in self.names:
-            name = self.names[key] = self.new("more")
-            options = expr.body.options if isinstance(expr.body, Choice) else (expr.body,)
-            self.add(name, lambda: either(EMPTY_ROW, *(row(self.option(each), Atom(name)) for each in options)))
-        return Atom(self.names[key])
 
     def repeated(self, expr: Repeat) -> Piece:
         """Return a repetition, without limits on the length of a text unless they are requested."""

@@ -8,6 +8,7 @@ closes another element. Elements of a schema that refers to itself are written a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.values import alternatives, text_of_schema, times
 from toolgram.limits import MAX_EXPORTED_ELEMENTS
 
+_is_name = re.compile(r"[^<>/\s]+").fullmatch
 _ENFORCED = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
@@ -100,7 +102,3 @@ class Elements:
         if schema.get("additionalProperties", True) is not False:
             self._note("members of objects that no schema declares are not written")
         return seq(*found)
-
-
-def _is_name(name: str) -> bool:
-    return bool(name) and not any(char in "<>/" or char.isspace() for char in name)

@@ -88,20 +88,12 @@ def _first_marker(fmt: Format, before: str, calls: Sequence[ToolCall]) -> str:
     return found
 
 
-def _is_wrapper(fmt: Format, text: str) -> bool:
-    """Return whether a marker may surround content without being part of it."""
-    for each in (f"{text}a", f"a{text}"):
-        said = fmt.parse(each, prefix="")
-        if text and said.content == "a" and not (said.reasoning or said.anomalies):
-            return True
-    return False
-
-
 def _content(fmt: Format, marks: Collection[str]) -> dict[str, Any]:
     """Return the field for content, without the markers around it that belong to nothing else."""
     texts = {text.strip() for text in fmt.program.literals.values() if text.strip()[:1] in ("<", "[")}
-    ends = {text for text in texts - set(marks) if _is_wrapper(fmt, text)}
-    closers = "|".join(_text(text) for text in sorted(ends, key=len, reverse=True) if text)
+    wrapped = [(text, fmt.parse(each, prefix="")) for text in texts - {*marks, ""} for each in (f"{text}a", f"a{text}")]
+    ends = {text for text, said in wrapped if said.content == "a" and not (said.reasoning or said.anomalies)}
+    closers = "|".join(_text(text) for text in sorted(ends, key=lambda each: (-len(each), each)))
     made: dict[str, Any] = {"content": "text", "repeats": True, "join": " "}
     return {**made, "close_pattern": rf"\s*(?:{closers})\s*"} if closers else made
 
@@ -125,33 +117,41 @@ def calls_of(events: Sequence[Event]) -> list[Call]:
     calls: list[Call] = []
     run, open_call, key = "", False, None
     for event in events:
-        if isinstance(event, (Content, Reasoning, Malformed)):
-            if calls and not open_call:
-                calls[-1].after += run
-            run = ""
-        elif isinstance(event, ToolCallStart):
-            if calls:
-                calls[-1].after = run
-            calls.append(Call(before=run, name=event.source))
-            run, open_call, key = "", True, None
-        elif isinstance(event, ToolCallDelta) and open_call:
-            call = calls[-1]
-            if event.source and event.arguments.endswith(": "):
-                key, run = (run, event.source), ""
-            elif key is not None and event.source:
-                call.values.append((*key, run, event.source))
-                key, run = None, ""
-            elif event.source and key is None and not call.values:
-                call.between = call.between or run
-                call.arguments += event.source
+        match event:
+            case Content() | Reasoning() | Malformed():
+                if calls and not open_call:
+                    calls[-1].after += run
                 run = ""
-        elif isinstance(event, ToolCallEnd):
-            open_call = False
-        else:
-            run += event.source
+            case ToolCallStart():
+                if calls:
+                    calls[-1].after = run
+                calls.append(Call(before=run, name=event.source))
+                run, open_call, key = "", True, None
+            case ToolCallDelta() if open_call and event.source:
+                run, key = _with_arguments(calls[-1], event, run, key)
+            case ToolCallEnd():
+                open_call = False
+            case _:
+                run += event.source
     if calls:
         calls[-1].after = calls[-1].after or run
     return calls
+
+
+def _with_arguments(
+    call: Call, event: ToolCallDelta, run: str, key: tuple[str, str] | None
+) -> tuple[str, tuple[str, str] | None]:
+    """Add a part of the arguments to a call. Return the text since then, and the key whose value comes next."""
+    if event.arguments.endswith(": "):
+        return "", (run, event.source)
+    if key is not None:
+        call.values.append((*key, run, event.source))
+    elif not call.values:
+        call.between = call.between or run
+        call.arguments += event.source
+    else:
+        return run, None
+    return "", None
 
 
 def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] | None:
@@ -191,8 +191,7 @@ def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] |
 def _close(closer: str, opener: str, after: str) -> dict[str, Any]:
     """Return the field for the end of a call: its own marker, or the place where the next call begins."""
     if closer.strip():
-        rest = after.rpartition(closer.strip())[2].strip()
-        return {"close_pattern": _text(closer.strip()) + (rf"(?:\s*{_text(rest)})?\s*" if rest else r"\s*")}
+        return {"close_pattern": _text(closer.strip()) + _optional(after.rpartition(closer.strip())[2].strip())}
     ends = [rf"\s*(?={opener})", *([rf"\s*{_text(after.strip())}"] if after.strip() else [])]
     return {"close_pattern": "|".join(ends)}
 
@@ -232,17 +231,13 @@ def _as_json(calls: list[Call]) -> dict[str, Any] | None:
     if path is None:
         return None
     holder, key = path
-    inner = item
-    for part in holder:
-        inner = inner[part]
+    inner = _at(item, ".".join(holder)) if holder else item
     arguments = next((other for other, each in inner.items() if other != key and isinstance(each, dict)), None)
     if arguments is None:
         return None
     root = [] if isinstance(value, list) else ["content"]
-    function = {
-        "name": "{" + ".".join([*root, *holder, key]) + "}",
-        "arguments": "{" + ".".join([*root, *holder, arguments]) + "}",
-    }
+    path_of = {"name": key, "arguments": arguments}
+    function = {part: "{" + ".".join([*root, *holder, last]) + "}" for part, last in path_of.items()}
     found: dict[str, Any] = {
         "open_pattern": rf"\s*{_text(opener)}",
         "content": "json",
@@ -251,9 +246,8 @@ def _as_json(calls: list[Call]) -> dict[str, Any] | None:
     found |= {"transform_each": True} if isinstance(value, list) else {"repeats": True}
     if closer:
         first = re.match(r"<[^<>]*>|\[[^\[\]]*\]", closer)
-        rest = closer[first.end() :].strip() if first else ""
-        closer = first[0] if first else closer
-        found["close_pattern"] = _text(closer) + (rf"(?:\s*{_text(rest)})?\s*" if rest else r"\s*")
+        first_closer = first[0] if first else closer
+        found["close_pattern"] = _text(first_closer) + _optional(closer.removeprefix(first_closer).strip())
     elif not isinstance(value, list):
         found["close_pattern"] = rf"\s*(?={_text(opener)})"
     return found
@@ -273,14 +267,17 @@ def _first_json(before: str, rest: str) -> tuple[int, Any, str] | None:
 
 def _path(item: Any, name: str) -> tuple[list[str], str] | None:
     """Return the path and the key of the name in a call."""
-    if not isinstance(item, dict):
-        return None
-    for key, value in item.items():
+    for key, value in item.items() if isinstance(item, dict) else ():
         if value == name:
             return [], key
-        if isinstance(value, dict) and (found := _path(value, name)) is not None:
+        if (found := _path(value, name)) is not None:
             return [key, *found[0]], found[1]
     return None
+
+
+def _optional(text: str) -> str:
+    """Return an expression for what may follow a closer: a text, and blanks."""
+    return rf"(?:\s*{_text(text)})?\s*" if text else r"\s*"
 
 
 def _text(text: str) -> str:
@@ -353,11 +350,7 @@ def _reads_back(made: dict[str, Any], text: str, calls: Sequence[ToolCall]) -> b
     found: list[tuple[str, Any]] = []
     place = 0
     while (opened := re.compile(made["open_pattern"], re.DOTALL).search(text, place)) is not None:
-        close = (
-            re.compile(made["close_pattern"], re.DOTALL).search(text, opened.end())
-            if made.get("close_pattern")
-            else None
-        )
+        close = re.compile(made.get("close_pattern", r"\Z"), re.DOTALL).search(text, opened.end())
         body, place = text[opened.end() : close.start() if close else None], close.end() if close else len(text)
         try:
             found += _values(made, opened, body)
@@ -365,13 +358,12 @@ def _reads_back(made: dict[str, Any], text: str, calls: Sequence[ToolCall]) -> b
             return False
     wanted = [(call.name, json.loads(call.arguments)) for call in calls]
     if made["content"] == "xml-inline":
-        wanted = [(name, {key: _plain(value) for key, value in given.items()}) for name, given in wanted]
+        wanted = [
+            (name, {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()})
+            for name, given in wanted
+        ]
         found = [(name, {key: value.strip() for key, value in given.items()}) for name, given in found]
     return found == wanted
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _values(made: dict[str, Any], opened: re.Match[str], body: str) -> list[tuple[str, Any]]:

@@ -430,10 +430,10 @@ def members_in_turn(members: Members) -> Expr:
     following = [seq(*map(_later, found[first_needed + 1 :]))]  # what may come after a member
     for member in reversed(found[1 : first_needed + 1]):
         following.insert(0, seq(_later(member), following[0]))
-    begun = (_begun(member, rest) for member, rest in zip(found[: first_needed + 1], following, strict=True))
     whole: Expr = NOTHING
-    for each in reversed(list(begun)):
-        whole = choice(each, whole)
+    for member, rest in reversed([*zip(found[: first_needed + 1], following, strict=True)]):
+        again = EMPTY if member.name else star(member.later)
+        whole = choice(seq(member.first, again, rest), whole)
     return whole
 
 
@@ -444,27 +444,16 @@ def _later(member: Member) -> Expr:
     return member.later if member.required else optional(member.later)
 
 
-def _begun(member: Member, following: Expr) -> Expr:
-    """Return a member that comes first, and what may follow it."""
-    return seq(member.first, following) if member.name else seq(member.first, star(member.later), following)
-
-
 def _in_runs(members: tuple[Member, ...]) -> Expr:
     """Return runs of optional members, separated by required ones: the result is as large as the members are."""
-    runs: list[list[Member]] = [[]]
-    required = [member for member in members if member.required]
+    runs: list[list[Member]] = [[]]  # each but the first begins with a required one
     for member in members:
         if member.required:
             runs.append([])
-        else:
-            runs[-1].append(member)
+        runs[-1].append(member)
     begun = seq(choice(*(each.first for each in runs[0])), star(choice(*(each.later for each in runs[0]))))
-    parts: list[Expr] = []
-    for member, run in zip(required, runs[1:], strict=True):
-        parts += [member.later, star(choice(*(each.later for each in run)))]
-    if not required:
-        return begun
-    return seq(choice(required[0].first, seq(begun, required[0].later)), *parts[1:])
+    parts = [part for first, *run in runs[1:] for part in (first.later, star(choice(*(each.later for each in run))))]
+    return seq(choice(runs[1][0].first, seq(begun, parts[0])), *parts[1:]) if parts else begun
 
 
 def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:

@@ -206,7 +206,7 @@ class LlguidanceWriter(RuleWriter):
         if not expr.any_order or len(named) > _MOST_BITS:
             if expr.any_order:
                 self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
-            return self.item(self.ordered_in_turn(expr))
+            return self.item(self.counted(members_in_turn(expr)))
         if expr in self.names:
             return Atom(self.names[expr])
         if all(member.later == NOTHING for member in expr.members):  # one argument at most
@@ -223,7 +223,7 @@ class LlguidanceWriter(RuleWriter):
         bits = {member.name: bit for bit, member in enumerate(each for each in expr.members if each.name)}
         condition = ""
         for each in (each for member in expr.members for each in (member.first, member.later)):
-            self._count(each)
+            self.counted(each)
         for member in expr.members:
             then, where = f"{later}::_", ""
             if member.name:
@@ -237,12 +237,6 @@ class LlguidanceWriter(RuleWriter):
         self.rules.append((f"{first}::_", either(*firsts)))
         self.rules.append((f"{later}::_", either(end, *laters)))
         return Atom(self.names[expr])
-
-    def ordered_in_turn(self, expr: Members) -> Expr:
-        """Return arguments in their own order."""
-        found = members_in_turn(expr)
-        self._count(found)
-        return found
 
 
 def _ends_in_words(expr: Expr) -> bool:

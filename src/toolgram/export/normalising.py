@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -34,6 +35,7 @@ from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES,
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
 Sides = tuple[Side, ...]
 
+_MOST_COMPARED = 40  # alternatives of `oneOf`
 _ALTERNATIVES = (("anyOf", 1), ("oneOf", 2))
 _TAKEN, _FOLLOWED = 3, 4  # whether alternatives were taken, and whether references were followed
 _PLAIN: dict[str, tuple[str, ...]] = {
@@ -68,7 +70,6 @@ class _Normaliser:
         self.every: list[Place] = []
         self.kept: list[Any] = []  # parts made here, alive as long as their ids are keys
         self.exclusive: list[tuple[Any, list[Place]]] = []  # the alternatives of `oneOf`
-        self.too_many = False
 
     def note(self, raw: Any, words: str) -> None:
         """Add a note with the path of a part."""
@@ -86,7 +87,8 @@ class _Normaliser:
         while self.pending:
             self._fill(*self.pending.pop())
         for raw, options in self.exclusive:
-            self._check_exclusive(raw, options)
+            if len(options) > _MOST_COMPARED or not all(one.excludes(other) for one, other in combinations(options, 2)):
+                self.note(raw, "oneOf is read as anyOf: a value may fit several of its alternatives")
         removed_impossible(self.every)
         if root.impossible:
             raise self.document.error("", "no value fits this schema" + (f" and is an {only}" if only else ""))
@@ -107,11 +109,7 @@ class _Normaliser:
         key = tuple((id(raw), taken) for raw, taken in sides)
         if key not in self.places:
             if len(self.places) > MOST_SCHEMA_PLACES:
-                if not self.too_many:
-                    self.say(
-                        f"the schema has more than {MOST_SCHEMA_PLACES:,} parts, and what is deeper is not enforced"
-                    )
-                self.too_many = True
+                self.say(f"the schema has more than {MOST_SCHEMA_PLACES:,} parts, and what is deeper is not enforced")
                 return Place(anything=True)
             self.places[key] = made = self._new()
             self.kept.append(sides)
@@ -283,9 +281,7 @@ class _Normaliser:
 
     def _object(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
         self._counts(place, raws, "minProperties", "maxProperties")
-        names: dict[str, None] = {}
-        for raw in raws:
-            names.update(dict.fromkeys(raw.get("properties") or {}))
+        names = dict.fromkeys(name for raw in raws for name in raw.get("properties") or ())
         allowed = self._listed_names(raws)
         said = [raw[key] for raw in raws for key in ("additionalProperties", "unevaluatedProperties") if key in raw]
         declares = any("properties" in raw or raw.get("patternProperties") for raw in raws)
@@ -295,18 +291,16 @@ class _Normaliser:
                 "an object whose schema names properties and does not say `additionalProperties` is closed: no other "
                 "names are written"
             )
-        for name in list(names if allowed is None else dict.fromkeys([*names, *allowed])):
-            sides = self._of_name(name, raws)
-            if allowed is not None and name not in allowed:
-                sides = ((False, 0),)
-            place.properties[name] = self.place(sides)
-        for raw in raws:
-            for name in _strings(raw.get("required")):
-                place.required.setdefault(name)
-                if name not in place.properties:
-                    self.note(raw, f"{name!r} is required and not declared, so it may be any value")
-                    more = tuple((each, 0) for each in said if each is not False and each is not True)
-                    place.properties[name] = self.place(more or ((True, 0),))
+        for name in dict.fromkeys([*names, *(allowed or ())]):
+            excluded = allowed is not None and name not in allowed
+            place.properties[name] = self.place(((False, 0),) if excluded else self._of_name(name, raws))
+        lists = [(raw, raw["required"]) for raw in raws if isinstance(raw.get("required"), list | tuple)]
+        for part, name in ((raw, name) for raw, names in lists for name in names):
+            place.required.setdefault(name)
+            if name not in place.properties:
+                self.note(part, f"{name!r} is required and not declared, so it may be any value")
+                more = tuple((each, 0) for each in said if each is not False and each is not True)
+                place.properties[name] = self.place(more or ((True, 0),))
         if allowed is None:
             self._further(place, raws, said, closed)
         else:
@@ -360,15 +354,6 @@ class _Normaliser:
                 found = texts if found is None else [each for each in found if each in texts]
         return found
 
-    # --- oneOf ----------------------------------------------------------------------------------------------------
-
-    def _check_exclusive(self, raw: Any, options: list[Place]) -> None:
-        """Note if several alternatives of `oneOf` may fit at once."""
-        if len(options) > 40 or any(
-            not one.excludes(other) for at, one in enumerate(options) for other in options[at + 1 :]
-        ):
-            self.note(raw, "oneOf is read as anyOf: a value may fit several of its alternatives")
-
 
 def _identity(value: Any) -> str:
     if isinstance(value, str):
@@ -396,10 +381,6 @@ def _items(raw: Mapping[str, Any]) -> tuple[list[Any], Any]:
     if isinstance(items, list | tuple):  # the old spelling
         return list(items), raw.get("additionalItems", True)
     return list(raw.get("prefixItems") or ()), items
-
-
-def _strings(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []
 
 
 def _kinds(raws: Iterable[Mapping[str, Any]]) -> list[str]:

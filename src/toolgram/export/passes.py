@@ -1,11 +1,7 @@
-"""Passes over the expression that make a grammar faster for xgrammar, and what every pass builds on.
+"""What passes over an expression build on: its texts, its leaves changed, and its places.
 
 Strategy: a pass is a function from an expression to one of the same language, or to a fact about it; writers call it
-before they write. A pass stays only while a benchmark shows its gain, with `python -m benchmarks.exports` over tekken
-and xgrammar 0.2.8, eight tools:
-
-* `with_closers_apart`: a text with several possible ends is written once, before them. Hermes compiles in 54 ms instead
-  of 88, Llama 4 in 72 instead of 133.
+before they write. A pass stays only while a benchmark shows its gain (`python -m benchmarks.exports`).
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from toolgram.export.expressions import (
     Class,
     Expr,
     Forbidden,
-    Lit,
     Members,
     Repeat,
     Seq,
@@ -28,7 +23,6 @@ from toolgram.export.expressions import (
     Text,
     inside,
     rebuilt,
-    seq,
 )
 
 
@@ -54,20 +48,6 @@ def changed(root: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
         return rebuilt(expr, made) if isinstance(expr, Seq | Choice | Star | Repeat | Members) else leaf(expr)
 
     return made(root)
-
-
-# --- closers apart ------------------------------------------------------------------------------------------------
-
-
-def with_closers_apart(root: Expr, is_told_apart: Callable[[Text], bool]) -> Expr:
-    """Return the expression with texts apart from their closers, if the text can never contain part of its closer."""
-
-    def leaf(expr: Expr) -> Expr:
-        if not isinstance(expr, Text) or expr.within is not None or not is_told_apart(expr):
-            return expr
-        return seq(Text(expr.forbidden), Lit(expr.closer))
-
-    return changed(root, leaf)
 
 
 # --- places ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any
 
 from toolgram.export.ecmascript import matches, pattern_text
@@ -81,13 +82,9 @@ def _exclude(one: Place, other: Place) -> bool:
             there = theirs.properties.get(name)
             if there is None and theirs.further is None and not theirs.patterns:
                 return True
-            if there is not None and _listed(mine.properties[name]) and _listed(there):
+            if there is not None and mine.properties[name].values is not None and there.values is not None:
                 return mine.properties[name].excludes(there)
     return False
-
-
-def _listed(place: Place) -> bool:
-    return place.values is not None
 
 
 _LONGEST_MATCHED = 1000
@@ -107,9 +104,12 @@ def fits(value: Any, place: Place) -> bool:
         case str():
             return is_found(place.said.get("pattern", ""), value) and _counted(len(value), place.said, "Length")
         case list() | tuple():
-            return _items_fit(value, place)
+            items = zip(value, chain(place.first, repeat(place.rest or _ANY)), strict=False)
+            return _counted(len(value), place.said, "Items") and all(fits(each, inner) for each, inner in items)
         case Mapping():
-            return _members_fit(value, place)
+            members = [(each, place.properties.get(name) or place.further) for name, each in value.items()]
+            fit = (bool(place.patterns) if inner is None else fits(each, inner) for each, inner in members)
+            return set(value).issuperset(place.required) and all(fit)
         case int() | float() if not isinstance(value, bool):
             low, high, above, below = _bounds(place.said)
             return bool(low <= value <= high and above < value < below)
@@ -135,21 +135,6 @@ def is_found(pattern: str, value: str) -> bool:
     """Return whether a pattern is found in a text; True if it has no expression, or if the text is long."""
     expr = pattern_text(pattern)
     return expr is None or len(value) > _LONGEST_MATCHED or matches(expr, value)
-
-
-def _items_fit(value: Sequence[Any], place: Place) -> bool:
-    return _counted(len(value), place.said, "Items") and all(
-        fits(each, place.first[at] if at < len(place.first) else place.rest or _ANY) for at, each in enumerate(value)
-    )
-
-
-def _members_fit(value: Mapping[str, Any], place: Place) -> bool:
-    return all(name in value for name in place.required) and all(
-        fits(each, inner)
-        if (inner := place.properties.get(name) or place.further) is not None
-        else bool(place.patterns)
-        for name, each in value.items()
-    )
 
 
 _ANY = Place(anything=True)

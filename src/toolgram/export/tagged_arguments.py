@@ -66,11 +66,9 @@ class TaggedArguments:
         """Return all arguments of a function, each in its first and its later form."""
         key = (tool.name, *first)
         if key not in self.known_members:
-            self.known_members[key] = self._made_members(tool, first, later, waiting)
+            forms = (self._members_of(tool, form, first, later, waiting) for form in tool.forms)
+            self.known_members[key] = choice(*forms)
         return self.known_members[key]
-
-    def _made_members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        return choice(*(self._members_of(tool, form, first, later, waiting) for form in tool.forms))
 
     def _members_of(
         self, tool: Tool, schema: Mapping[str, Any], first: list[Edge], later: list[Edge], waiting: str
@@ -174,7 +172,8 @@ class TaggedArguments:
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
             return seq(literal, marker, Lit(echoed))
         raw = choice(*(self._raw(tool, name, each, edge, echoed) for each in self._texts(tool, declared)))
-        if state.typed == "text" or _is_free(raw):
+        head, _ = split(raw)
+        if state.typed == "text" or (isinstance(head, Text) and head.within is None):
             return raw
         return choice(raw, seq(self._literal(tool, declared, with_text=False), marker, Lit(echoed)))
 
@@ -256,23 +255,13 @@ VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ..
 }
 
 
-def _is_free(raw: Expr) -> bool:
-    head, _ = split(raw)
-    return isinstance(head, Text) and head.within is None
-
-
 def _kinds(tool: Tool, declared: Any) -> list[str]:
     """Return the types of the alternatives of a schema; `string` for any type, which is read as text."""
+    names: dict[type, str] = {str: "string", dict: "object", list: "array"}
     found = []
     for form in alternatives(declared, tool.schema.get("$defs", {})):
-        found += [_kind_of(each) for each in form.get("enum", ())] or [form.get("type", "string")]
+        found += [names.get(type(each), "scalar") for each in form.get("enum", ())] or [form.get("type", "string")]
     return found
-
-
-def _kind_of(value: Any) -> str:
-    if isinstance(value, str | dict | list):
-        return {str: "string", dict: "object", list: "array"}[type(value)]
-    return "scalar"
 
 
 def _without_text(tool: Tool, declared: Any) -> Any:

@@ -22,7 +22,6 @@ from toolgram.export.expressions import (
     Chars,
     Choice,
     Class,
-    EngineFormat,
     Expr,
     Json,
     Lit,
@@ -78,15 +77,15 @@ class RuleWriter:
 
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
         """Return the rules of the grammar, beginning with the start rule."""
-        self._count(root)
-        body = self.body(root)
+        body = self.body(self.counted(root))
         return [(self.root_name, body), *self.rules]
 
     def text_of_rules(self, rules: Iterable[tuple[str, Piece]]) -> str:
         """Return rules in the notation of the target."""
         return "".join(f"{name} {self.arrow} {spelled(body, self.empty)}\n" for name, body in rules)
 
-    def _count(self, root: Expr) -> None:
+    def counted(self, root: Expr) -> Expr:
+        """Count how often each part occurs in an expression that is to be written, and return it."""
         pending = [root]
         while pending:
             here = pending.pop()
@@ -95,6 +94,7 @@ class RuleWriter:
             self.uses[here] = self.uses.get(here, 0) + 1
             if self.uses[here] == 1 and not isinstance(here, Members | Rules):
                 pending += children(here)
+        return root
 
     def new(self, kind: str) -> str:
         """Return the next name of a kind."""
@@ -257,8 +257,7 @@ class RuleWriter:
             if expr.any_order and len(names) > 1:
                 self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
             found = members_in_turn(expr)
-        self._count(found)
-        return found
+        return self.counted(found)
 
     def language(self, expr: Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
@@ -267,8 +266,8 @@ class RuleWriter:
             name = self.names[expr] = self.new("value")
             self.prefix = f"{name}-"
             for inner, body in expr.rules:
-                self._count(body)
-                self.rules.append((name if inner == expr.start else self.spell(self.prefix + inner), self.body(body)))
+                rule = name if inner == expr.start else self.spell(self.prefix + inner)
+                self.rules.append((rule, self.body(self.counted(body))))
             self.prefix = outer
         return Atom(self.names[expr])
 
@@ -283,12 +282,8 @@ class RuleWriter:
         key = ("base", name)
         if key not in self.names:
             self.names[key] = self.spell(name.replace("_", "-"))
-            self.add(self.names[key], lambda: self.base_body(name))
+            self.add(self.names[key], lambda: self.body(BASE[name]))
         return Atom(self.names[key])
-
-    def base_body(self, name: str) -> Piece:
-        """Return the body of a rule that all languages share."""
-        return self.body(BASE[name])
 
     # --- values ---------------------------------------------------------------------------------------------------
 
@@ -353,10 +348,6 @@ class RuleWriter:
         """Return a text of some form."""
         return self.body(expr)
 
-    def no_rules(self, expr: EngineFormat) -> Piece:
-        """Reject a format that only a structural tag has: `export` gives it to no other target."""
-        raise AssertionError(f"{expr} has no rules")
-
 
 _WRITERS: dict[type, Callable[[RuleWriter, Any], Piece]] = {
     Lit: lambda writer, expr: writer.literal(expr.text),
@@ -376,7 +367,6 @@ _WRITERS: dict[type, Callable[[RuleWriter, Any], Piece]] = {
     Members: lambda writer, expr: writer.members(expr),
     Rules: lambda writer, expr: writer.language(expr),
     Ref: lambda writer, expr: writer.reference(expr),
-    EngineFormat: lambda writer, expr: writer.no_rules(expr),
 }
 
 
