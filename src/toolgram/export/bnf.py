@@ -20,7 +20,7 @@ class BnfWriter(RuleWriter):
             return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
         return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
 
-    def class_item(self, expr: Class) -> Atom:
+    def of_class(self, expr: Class) -> Atom:
         """Return a class in brackets."""
         return Atom(_ranged(expr.ranges))
 

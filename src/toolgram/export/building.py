@@ -1,10 +1,9 @@
 """Build one expression from a format's observed paths and a request: every output that the model may write.
 
 Strategy: the observed transitions are an automaton. From the name of a call on, its states are copied for each
-function, so that arguments follow the schema of that function. States are also copied for the progress of the output
-(whether there is a call yet, whether reasoning must still begin), so that the request decides where an output may end.
-Free text is one symbol, up to the first character that makes it something else. Kleene's algorithm turns the automaton
-into an expression, state by state; paths without an end disappear in the process.
+function, so that arguments follow its schema, and for the progress of the output (whether there is a call yet, whether
+reasoning must still begin), so that the request decides where an output may end. Free text is one symbol, up to the
+first character that makes it something else. Kleene's algorithm turns the automaton into an expression.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """EBNF for xgrammar, in the forms that it compiles fast.
 
-Strategy: free text is the engine's own dispatch with excluded words. Texts end by right recursion. A repeated group is
-a rule that calls itself. The engine unrolls counted repetition, so limits on the length of a text are only written on
-request.
+Strategy: free text is the engine's own dispatch with excluded words. The engine unrolls counted repetition, so limits
+on the length of a text are only written on request.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from toolgram.export.expressions import (
     Seq,
     Text,
     Token,
+    children,
     rebuilt,
     seq,
     star,
@@ -38,7 +38,7 @@ class EbnfWriter(BnfWriter):
 
     most_counted = most_required = 4  # each rule takes time to compile
 
-    def token(self, expr: Token) -> Piece:
+    def of_token(self, expr: Token) -> Piece:
         """Return a token by its id. Without an id, which rules need, it is text, which the parser also reads."""
         if expr.id is None:
             self.note(
@@ -47,37 +47,37 @@ class EbnfWriter(BnfWriter):
             return self.literal(expr.text)
         return Atom(f"Token({expr.id})")
 
-    def characters(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: Chars) -> Piece:
         """Return a run of characters, which is counted only if that is cheap or requested."""
         if expr.but or expr.most <= _MOST_CHARACTERS or self.length_limits:
-            return super().characters(expr)
+            return super().of_chars(expr)
         self.note(
             "xgrammar does not count the characters of an id, because that is slow; `length_limits=True` counts them"
         )
         return row(self.char_class(expr.first), Counted(self.char_class(expr.rest), "*"))
 
-    def blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows, uncounted: a count compiles each state, and visits it for each mask."""
-        return super().blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
+        return super().of_blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
 
-    def repeated(self, expr: Repeat) -> Piece:
+    def of_repeat(self, expr: Repeat) -> Piece:
         """Return a repetition, without limits on the length of a text unless they are requested."""
         found = self._uncounted(expr)
         if found != expr:
             return self.option(found)
         if max(expr.low, expr.high or 0) > MOST_COUNTED:
-            return super().repeated(expr)
+            return super().of_repeat(expr)
         if self._is_slow(expr) and self.length_limits:
             return self._limited(expr)
         if expr.high is None and (expr.low <= _MOST_UNROLLED or not isinstance(expr.body, Class)):
             return self.option(seq(*[expr.body] * expr.low, star(expr.body)))
-        return super().repeated(expr)
+        return super().of_repeat(expr)
 
     def _is_slow(self, expr: Repeat) -> bool:
         """Return whether the engine unrolls a repetition at a high cost."""
         if expr.high is None and expr.low <= _MOST_UNROLLED:
             return False
-        return expr.is_length or _has_wide_class(expr)
+        return expr.is_length or ((expr.high or expr.low) > _MOST_UNROLLED and _has_wide_class(expr.body))
 
     def _uncounted(self, expr: Repeat) -> Expr:
         """Return a repetition without a limit that is not enforced."""
@@ -89,7 +89,7 @@ class EbnfWriter(BnfWriter):
         )
         return Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
 
-    def quoted(self, expr: Quoted) -> Piece:
+    def of_quoted(self, expr: Quoted) -> Piece:
         """Return the rule of a text as a value, which may be used in many places."""
         return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
 
@@ -108,7 +108,7 @@ class EbnfWriter(BnfWriter):
     def _limited(self, expr: Repeat) -> Piece:
         """Return a rule with a limit on its characters; a short escape counts as two of them."""
         if expr.high is None:
-            return super().repeated(expr)
+            return super().of_repeat(expr)
         key = ("limited", expr)
         if key not in self.names:
             name = self.names[key] = self.new("limited")
@@ -133,15 +133,8 @@ class EbnfWriter(BnfWriter):
         return row(base, self.literal(expr.closer)) if expr.closer else base
 
 
-def _has_wide_class(expr: Repeat) -> bool:
-    """Return whether a repetition is of a set with most characters."""
-    pending: list[Expr] = [expr.body]
-    while pending:
-        here = pending.pop()
-        if isinstance(here, Class) and sum(high - low + 1 for low, high in here.ranges) > _WIDE:
-            return (expr.high or expr.low) > _MOST_UNROLLED
-        if isinstance(here, Choice):
-            pending += here.options
-        elif isinstance(here, Seq):
-            pending += here.parts
-    return False
+def _has_wide_class(expr: Expr) -> bool:
+    """Return whether a set with most characters is a part of an expression."""
+    if isinstance(expr, Class):
+        return sum(high - low + 1 for low, high in expr.ranges) > _WIDE
+    return isinstance(expr, Seq | Choice) and any(map(_has_wide_class, children(expr)))

@@ -1,11 +1,9 @@
 """Regular expressions of JSON Schema, which are ECMAScript's, as expressions.
 
-Strategy: a small parser, because the libraries on the index match and give no tree (regress, corvus-regex-ecma262), and
-Python's own parser reads another language (`\\d` of Unicode, no `\\p`, no `\\cA`). A pattern may match anywhere in a
-text, so any text may precede or follow it unless it is anchored. Lookaround, backreferences, properties other than
-general categories, and anchors in the middle have no expression: such a pattern is left out, and a note reports it.
-Classes are those of the `u` flag: `\\d` and `\\w` are ASCII. Derivatives decide whether a text matches, so no untrusted
-pattern is ever run with backtracking.
+Strategy: a small parser, because the libraries on the index give no tree, and Python's own parser reads another
+language. A pattern may match anywhere in a text, so any text may precede or follow it unless it is anchored. A pattern
+without an expression (lookaround, backreferences, scripts, anchors in the middle) is left out, and a note reports it.
+Derivatives decide whether a text matches, so no untrusted pattern is ever run with backtracking.
 """
 
 from __future__ import annotations
@@ -258,13 +256,7 @@ def _category(name: str) -> Ranges:
     codes = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(short)]
     if not codes or len(short) > 2:
         raise _NoExpression  # a script, or another property
-    found = [(codes[0], codes[0])]
-    for code in codes[1:]:
-        if code == found[-1][1] + 1:
-            found[-1] = (found[-1][0], code)
-        else:
-            found.append((code, code))
-    return tuple(found)
+    return joined_ranges((code, code) for code in codes)
 
 
 # --- expressions --------------------------------------------------------------------------------------------------
@@ -319,10 +311,10 @@ def matches(expr: Expr, text: str) -> bool:
 def _after(expr: Expr, char: str) -> Expr:
     """Return the rest of an expression after a character."""
     match expr:
-        case Lit():
-            return Lit(expr.text[1:]) if expr.text[1:] and expr.text[0] == char else _empty_if(expr.text == char)
-        case Class():
-            return _empty_if(any(low <= ord(char) <= high for low, high in expr.ranges))
+        case Lit() if expr.text.startswith(char):
+            return Lit(expr.text[1:]) if expr.text[1:] else EMPTY
+        case Class() if any(low <= ord(char) <= high for low, high in expr.ranges):
+            return EMPTY
         case Choice():
             return choice(*(_after(each, char) for each in expr.options))
         case Star():
@@ -336,7 +328,3 @@ def _after(expr: Expr, char: str) -> Expr:
             found = seq(_after(head, char), rest)
             return choice(found, _after(rest, char)) if may_be_empty(head) else found
     return NOTHING
-
-
-def _empty_if(condition: bool) -> Expr:
-    return EMPTY if condition else NOTHING

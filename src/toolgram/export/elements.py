@@ -1,8 +1,7 @@
 """Values with elements inside: each member of an object and each item of a list is an element with a name.
 
-Strategy: the tag that closes an element has its name, so a value is written together with its closing tag, and its
-content follows the schema. A text must not contain a tag: it may begin like one, if it does not continue like one that
-closes another element. Elements of a schema that refers to itself are written a few levels deep.
+Strategy: the tag that closes an element has its name, so a value is written together with its closing tag. A text must
+not contain a tag of an open element. Elements of a schema that refers to itself are written a few levels deep.
 """
 
 from __future__ import annotations

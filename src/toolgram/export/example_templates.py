@@ -1,9 +1,8 @@
 """A `response_template` of transformers for a shipped format, derived from how the format reads its own example.
 
-Strategy: the example in a machine file has reasoning, text and two calls. The parser's events classify each character,
-so they show the texts around names, arguments and values. A template is a table of expressions, so only what is the
-same in both calls can be in one. The result is tried on the example, on the example with other names, and on its calls
-alone; a kind of call that is not read back as the format reads it is left out, with a note.
+Strategy: the parser's events show the texts around names, arguments and values in the example. A template is a table of
+expressions, so only what is the same in both calls can be in one. The result is tried on the example, on the example
+with other names, and on its calls alone; calls that are not read back as the format reads them are left out.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def _content(fmt: Format, marks: Collection[str]) -> dict[str, Any]:
     texts = {text.strip() for text in fmt.program.literals.values() if text.strip()[:1] in ("<", "[")}
     wrapped = [(text, fmt.parse(each, prefix="")) for text in texts - {*marks, ""} for each in (f"{text}a", f"a{text}")]
     ends = {text for text, said in wrapped if said.content == "a" and not (said.reasoning or said.anomalies)}
-    closers = "|".join(_text(text) for text in sorted(ends, key=lambda each: (-len(each), each)))
+    closers = "|".join(blanks_in(text) for text in sorted(ends, key=lambda each: (-len(each), each)))
     made: dict[str, Any] = {"content": "text", "repeats": True, "join": " "}
     return {**made, "close_pattern": rf"\s*(?:{closers})\s*"} if closers else made
 
@@ -169,7 +168,7 @@ def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] |
     between = [call.values[0][0] if call.values else call.between for call in calls[:_SIZES]]
     made = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
     section = first.before.removesuffix(opener).strip()
-    start = rf"(?:{_text(section)}\s*)?{_text(opener)}" if section else _text(opener)
+    start = rf"(?:{blanks_in(section)}\s*)?{blanks_in(opener)}" if section else blanks_in(opener)
     found: dict[str, Any] = {"content": "json", "repeats": True, "transform": made}
     if first.values:
         tags = _tags(first, trims)
@@ -191,8 +190,8 @@ def _calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str, Any] |
 def _close(closer: str, opener: str, after: str) -> dict[str, Any]:
     """Return the field for the end of a call: its own marker, or the place where the next call begins."""
     if closer.strip():
-        return {"close_pattern": _text(closer.strip()) + _optional(after.rpartition(closer.strip())[2].strip())}
-    ends = [rf"\s*(?={opener})", *([rf"\s*{_text(after.strip())}"] if after.strip() else [])]
+        return {"close_pattern": blanks_in(closer.strip()) + _optional(after.rpartition(closer.strip())[2].strip())}
+    ends = [rf"\s*(?={opener})", *([rf"\s*{blanks_in(after.strip())}"] if after.strip() else [])]
     return {"close_pattern": "|".join(ends)}
 
 
@@ -207,8 +206,8 @@ def _tags(call: Call, trims: bool) -> tuple[str, str, str] | None:
         return None
     line = r"\n?" if trims else ""
     between = _either([sep.strip(), other.strip()])
-    value = rf"{_text(opener)}(?P<key>[^<>\"']+?){between}{line}(?P<value>.*?){line}{_text(closer.strip())}"
-    return _text(head.removesuffix(opener)), value, call.after.strip().removeprefix(closer.strip())
+    value = rf"{blanks_in(opener)}(?P<key>[^<>\"']+?){between}{line}(?P<value>.*?){line}{blanks_in(closer.strip())}"
+    return blanks_in(head.removesuffix(opener)), value, call.after.strip().removeprefix(closer.strip())
 
 
 def _as_json(calls: list[Call]) -> dict[str, Any] | None:
@@ -239,7 +238,7 @@ def _as_json(calls: list[Call]) -> dict[str, Any] | None:
     path_of = {"name": key, "arguments": arguments}
     function = {part: "{" + ".".join([*root, *holder, last]) + "}" for part, last in path_of.items()}
     found: dict[str, Any] = {
-        "open_pattern": rf"\s*{_text(opener)}",
+        "open_pattern": rf"\s*{blanks_in(opener)}",
         "content": "json",
         "transform": {"type": "function", "function": function},
     }
@@ -247,9 +246,9 @@ def _as_json(calls: list[Call]) -> dict[str, Any] | None:
     if closer:
         first = re.match(r"<[^<>]*>|\[[^\[\]]*\]", closer)
         first_closer = first[0] if first else closer
-        found["close_pattern"] = _text(first_closer) + _optional(closer.removeprefix(first_closer).strip())
+        found["close_pattern"] = blanks_in(first_closer) + _optional(closer.removeprefix(first_closer).strip())
     elif not isinstance(value, list):
-        found["close_pattern"] = rf"\s*(?={_text(opener)})"
+        found["close_pattern"] = rf"\s*(?={blanks_in(opener)})"
     return found
 
 
@@ -277,10 +276,10 @@ def _path(item: Any, name: str) -> tuple[list[str], str] | None:
 
 def _optional(text: str) -> str:
     """Return an expression for what may follow a closer: a text, and blanks."""
-    return rf"(?:\s*{_text(text)})?\s*" if text else r"\s*"
+    return rf"(?:\s*{blanks_in(text)})?\s*" if text else r"\s*"
 
 
-def _text(text: str) -> str:
+def blanks_in(text: str) -> str:
     """Return an expression for a text; blanks in it may be any blanks, or missing."""
     return r"\s*".join(re.escape(part) for part in re.split(r"\s+", text))
 
@@ -289,10 +288,10 @@ def _either(texts: Sequence[str]) -> str:
     """Return an expression for texts that differ in one word at most, such as an id."""
     first, *others = texts
     if all(other == first for other in others):
-        return _text(first)
+        return blanks_in(first)
     start = _common_start(*texts)
     end = _common_end(*(text[len(start) :] for text in texts))
-    return rf"{_text(start)}[^\s<>]*?{_text(end)}"
+    return rf"{blanks_in(start)}[^\s<>]*?{blanks_in(end)}"
 
 
 def _common_start(*texts: str) -> str:

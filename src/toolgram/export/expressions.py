@@ -1,9 +1,8 @@
 """The one form that all exporters write from: regular expressions over text, with values of other languages as leaves.
 
-Strategy: outside of values a format is regular, so a tree without names is enough. A structural tag can express nothing
-else. Nodes are immutable, and equal nodes are the same object. The constructors keep the tree small: no nested
-sequences, adjacent texts joined, a common beginning of alternatives written once. `NOTHING` is the expression that no
-text matches: alternatives without an end disappear.
+Strategy: outside of values a format is regular, so a tree without names is enough. Nodes are immutable, and equal nodes
+are the same object. The constructors keep the tree small: no nested sequences, adjacent texts joined, a common
+beginning of alternatives written once. `NOTHING` is what no text matches: alternatives without an end disappear.
 """
 
 from __future__ import annotations
@@ -25,14 +24,8 @@ class _Once(type):
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         made = super().__call__(*args, **fields)
-        key = (cls, *vars(made).values())
-        found = _known.get(key)
-        if found is None:
-            with _making:
-                found = _known.get(key)
-                if found is None:
-                    found = _known[key] = made
-        return found
+        with _making:
+            return _known.setdefault((cls, *vars(made).values()), made)
 
 
 _known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()

@@ -21,7 +21,8 @@ from toolgram.export.expressions import (
     seq,
     without_characters,
 )
-from toolgram.export.written import Piece
+from toolgram.export.texts import reaches_into
+from toolgram.export.written import Piece, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
 
@@ -32,13 +33,16 @@ class GbnfWriter(BnfWriter):
         """Return a name with hyphens, the only separator that GBNF allows."""
         return name.replace("_", "-")
 
-    def blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the rule for the blanks that JSON allows, which is written out only once."""
         return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
 
     def text(self, expr: Text) -> Piece:
-        """Return free text, by its automaton, which texts with several closers share."""
-        return self.automaton(expr) if expr.closer in expr.forbidden.words else self.text_and_closer(expr)
+        """Return free text by its automaton. Texts share it, unless a forbidden word may continue in their closer."""
+        words, closer = expr.forbidden.words, expr.closer
+        if not closer or closer in words or reaches_into(words, closer):
+            return self.automaton(expr)
+        return row(self.automaton(Text(expr.forbidden)), self.literal(closer))
 
     def name_but(self, expr: OtherName) -> Expr:
         """Return exactly the other names: after each beginning of a declared name, any other character."""

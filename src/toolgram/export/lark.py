@@ -84,7 +84,7 @@ class LlguidanceWriter(RuleWriter):
         """Return a Lark string."""
         return Atom(lark_string(text))
 
-    def class_item(self, expr: Class) -> Atom:
+    def of_class(self, expr: Class) -> Atom:
         """Return a regular expression of one class."""
         return Atom(f"/{regex_ranges(expr.ranges)}/")
 
@@ -96,7 +96,7 @@ class LlguidanceWriter(RuleWriter):
             self.rules.append((name, Atom(body)))
         return Atom(name)
 
-    def characters(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: Chars) -> Piece:
         """Return a run as a terminal."""
         rest = f"{regex_ranges(class_of(expr.rest).ranges)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
         body = f"/{regex_ranges(class_of(expr.first).ranges)}{rest}/"
@@ -114,11 +114,11 @@ class LlguidanceWriter(RuleWriter):
         """Return an expression as one item of a sequence."""
         return self._regular(expr) or super().item(expr)
 
-    def sequence(self, expr: Seq) -> Piece:
+    def of_seq(self, expr: Seq) -> Piece:
         """Return the items of a sequence."""
         if not self.length_limits:
             expr = Seq(tuple(map(self._id, (EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], EMPTY))))
-        return self._regular(expr) or super().sequence(expr)
+        return self._regular(expr) or super().of_seq(expr)
 
     def _id(self, before: Expr, expr: Expr, following: Expr) -> Expr:
         """Return an id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
@@ -155,16 +155,16 @@ class LlguidanceWriter(RuleWriter):
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else None
 
-    def reference(self, expr: Ref) -> Piece:
+    def of_ref(self, expr: Ref) -> Piece:
         """Return a rule of the inner language, or a terminal."""
         found = regular(expr)
-        return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
+        return super().of_ref(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 
-    def blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
         return Counted(self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/"), "?")
 
-    def other_name(self, expr: OtherName) -> Piece:
+    def of_othername(self, expr: OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
         names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
         return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
@@ -200,7 +200,7 @@ class LlguidanceWriter(RuleWriter):
         """Return free text that must fit a pattern, as one terminal."""
         return self.text(expr)
 
-    def members(self, expr: Members) -> Piece:
+    def of_members(self, expr: Members) -> Piece:
         """Return arguments in any order: a rule for each set of arguments that may already be written."""
         named = [member for member in expr.members if member.name]
         if not expr.any_order or len(named) > _MOST_BITS:

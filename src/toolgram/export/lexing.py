@@ -1,14 +1,10 @@
 """Passes over the expression for llguidance, whose lexer reads the longest terminal and cannot backtrack.
 
-* `in_pieces`: if calls begin with a bracket and a name, a text up to such a beginning is a terminal for each name. The
-  lexer follows all of them at once, each with all the words that a text must not contain. So text is pieces that end
-  with the bracket, and what follows it is a symbol of its own. The language is the same, because no text contains the
-  name as a call writes it.
-* `without_prefixes`: of two fixed texts that are allowed at one place, neither begins with the other, because the lexer
-  would take the longer one. This is not an optimisation: without it, calls are impossible. The common beginning of many
-  texts is one piece, which the lexer reads once: p95 of a mask is 210 us instead of 358 for Llama 3 with 40 functions.
-
-Measured with `python -m benchmarks.exports` over tekken.
+* `in_pieces`: if calls begin with a bracket and a name, the lexer would follow a terminal for each name, each with all
+  the words that a text must not contain. So text is pieces that end with the bracket, and the rest is a symbol of its
+  own. The language is the same, because no text contains the name as a call writes it.
+* `without_prefixes`: of two fixed texts that are allowed at one place, neither begins with the other: the lexer would
+  take the longer one, and calls would be impossible. The common beginning of many texts is one piece, read once.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Convert a JSON Schema as clients send it to the one form that all writers read.
 
-Strategy: a place of the normal form combines what several places of the document require, because `$ref`, `allOf` and
-the keywords beside `anyOf` all add to each other. So a place is the list of those parts of the document, and it is
-computed once for each such list: shared parts, and schemas that contain themselves, cost no more than others.
-Alternatives are taken first: the keywords beside them become a part of each. The remaining keywords are joined type by
-type. Places that no value fits are removed afterwards, and places that are used in several places, or in themselves,
-become definitions.
+Strategy: a place of the normal form combines what several parts of the document require, because `$ref`, `allOf` and
+the keywords beside `anyOf` all add to each other. A place is computed once for each list of such parts. Alternatives
+are taken first: the keywords beside them become a part of each. Places that no value fits are removed afterwards.
 
-In the normal form each part is one of: `{}`; `{"anyOf": [...]}`; `{"enum": [...]}`; `{"$ref": "#/$defs/d1"}`; or
+Each part of the normal form is one of: `{}`; `{"anyOf": [...]}`; `{"enum": [...]}`; `{"$ref": "#/$defs/d1"}`; or
 `{"type": ...}` with one type and keywords of that type alone. An object always has `additionalProperties`. Notes report
 what cannot be kept.
 """

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring
 from typing import Any
 
 from toolgram.export.ecmascript import ALL
@@ -175,17 +174,21 @@ def _escape(char: str) -> str:
     return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
 
 
-def _json_constant(value: Any) -> Expr:
-    """Return one value, with the blanks that JSON allows in lists and objects."""
+def composed(value: Any, notation: Notation, leaf: Callable[[Any], Expr]) -> Expr:
+    """Return one value, with the blanks of its notation; `leaf` writes what is no list and no object."""
     if isinstance(value, list | tuple):
-        return seq(Lit("["), listed([_json_constant(each) for each in value], JSON), Lit("]"))
+        return seq(Lit("["), _listed([composed(each, notation, leaf) for each in value], notation), Lit("]"))
     if isinstance(value, Mapping):
-        members = [seq(_json_constant(key), JSON.colon, _json_constant(each)) for key, each in value.items()]
-        return seq(Lit("{"), listed(members, JSON), Lit("}"))
-    return Lit(encode_basestring(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        named = [(notation.member_name(key), composed(each, notation, leaf)) for key, each in value.items()]
+        return seq(Lit("{"), _listed([seq(key, notation.colon, each) for key, each in named], notation), Lit("}"))
+    return leaf(value)
 
 
-def listed(parts: Sequence[Expr], notation: Notation) -> Expr:
+def _json_constant(value: Any) -> Expr:
+    return composed(value, JSON, lambda leaf: Lit(json.dumps(leaf, ensure_ascii=False)))
+
+
+def _listed(parts: Sequence[Expr], notation: Notation) -> Expr:
     if not parts:
         return EMPTY
     found = [parts[0], *(each for part in parts[1:] for each in (notation.separator, part))]

@@ -1,21 +1,19 @@
 """Values in a notation of the format's own: JSON with other quotes, and names without quotes.
 
 Strategy: the converter of schemas is that of JSON and Python (`values`); this module has its table. Texts have no
-escapes, so a text that contains a quote cannot be written. The rules of such a notation depend on its quotes, so they
-are written with each value and not with those that all formats share.
+escapes, so a text that contains a quote cannot be written. Its rules are written with each value.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Lit, Ref, choice, seq
 from toolgram.export.markers import NO_TOKENS, Tokens
-from toolgram.export.notations import Notation, kinds_of, listed
+from toolgram.export.notations import Notation, composed, kinds_of
 
 _BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # characters of names without quotes
 _fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
@@ -41,15 +39,11 @@ def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: T
     def name(value: str) -> Expr:
         return Lit(value) if _fits_bare(value) else quoted(value)
 
+    def leaf(value: Any) -> Expr:
+        return quoted(value) if isinstance(value, str) else null if value is None else Lit(json.dumps(value))
+
     def constant(value: Any) -> Expr:
-        if isinstance(value, str):
-            return quoted(value)
-        if isinstance(value, list | tuple):
-            return seq(Lit("["), listed([constant(each) for each in value], made), Lit("]"))
-        if isinstance(value, Mapping):
-            members = [seq(name(key), Lit(":"), constant(each)) for key, each in value.items()]
-            return seq(Lit("{"), listed(members, made), Lit("}"))
-        return null if value is None else Lit(json.dumps(value))
+        return composed(value, made, leaf)
 
     null = choice(Lit("null"), Lit("None"))  # a template that prints a value writes it as Python does
     kinds: dict[str, Expr] = {}

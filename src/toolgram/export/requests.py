@@ -16,7 +16,8 @@ from toolgram.errors import ToolgramError
 from toolgram.export.arguments import schema_text
 from toolgram.export.expressions import EngineFormat, Expr, Json, Note
 from toolgram.export.markers import NO_TOKENS, Tokens
-from toolgram.export.schemas import Tool, answer_schema, tools_of
+from toolgram.export.normalising import normal_form
+from toolgram.export.schemas import Tool, tools_of
 
 ToolChoice: TypeAlias = str | Mapping[str, Any] | Sequence[str] | None
 _WORDS = {"auto": "auto", "required": "required", "any": "required", "none": "none"}
@@ -58,21 +59,20 @@ def export_request(
     """Return a checked request. Raises ToolgramError that names the fault."""
     answer = _answer(json_schema, answer_format, note, open_objects)
     declared = tuple(tools_of(tools, note, strict, open_objects))
+    known = [tool.name for tool in declared]
     mode, names = _chosen(tool_choice)
     chosen = declared if names is None else tuple(tool for tool in declared if tool.name in names)
     for name in names or ():
-        if name not in {tool.name for tool in declared}:
-            raise ToolgramError(
-                f"tool_choice names the function {name!r}, which is not declared; tools: "
-                f"{', '.join(tool.name for tool in declared) or 'none'}"
-            )
+        if name not in known:
+            tools_known = ", ".join(known) or "none"
+            raise ToolgramError(f"tool_choice names the function {name!r}, which is not declared; tools: {tools_known}")
     if mode == "required" and not declared:
         raise ToolgramError("tool_choice is required, and no tools are given")
     calls = bool(chosen) and mode != "none"
     named = mode == "named"
     return ExportRequest(
         chosen if calls else (),
-        tuple(tool.name for tool in declared),
+        tuple(known),
         calls,
         mode in ("required", "named"),
         parallel_tool_calls and not named,
@@ -90,21 +90,15 @@ def _answer(
     """Return the expression that the text of the answer must match; None for any text."""
     if schema is not None and engine_format is not None:
         raise ToolgramError("json_schema and answer_format both bind the text of the answer; give one of them")
-    if engine_format is not None:
-        return _engine_format(engine_format)
-    if schema is None:
+    if schema is not None:
+        normal = normal_form(schema, "json_schema", lambda words: note(f"json_schema: {words}"), "", open_objects)
+        return Json(schema_text(normal, normal.get("$defs", {})))
+    if engine_format is None:
         return None
-    normal = answer_schema(schema, note, open_objects)
-    return Json(schema_text(normal, normal.get("$defs", {})))
-
-
-def _engine_format(given: Mapping[str, Any]) -> EngineFormat:
-    """Return the given format of structural tags."""
-    kind = given.get("type") if isinstance(given, dict) else None
-    if not isinstance(kind, str):
-        raise ToolgramError(f"answer_format is a dict with a type, such as regex; got {reprlib.repr(given)}")
+    if not isinstance(engine_format, dict) or not isinstance(engine_format.get("type"), str):
+        raise ToolgramError(f"answer_format is a dict with a type, such as regex; got {reprlib.repr(engine_format)}")
     try:
-        return EngineFormat(json.dumps(dict(given), ensure_ascii=False))
+        return EngineFormat(json.dumps(engine_format, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolgramError(f"answer_format cannot be written as JSON: {type(error).__name__} {error}") from None
 

@@ -13,7 +13,7 @@ from typing import Any
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.result import ArgumentSlot, CallsFormat, DiffAnalysisResult, Slot, ToolFormat
 from toolgram.errors import ToolgramError
-from toolgram.export.example_templates import example_fields
+from toolgram.export.example_templates import blanks_in, example_fields
 from toolgram.formats import Format
 
 
@@ -92,7 +92,7 @@ def _calls(result: DiffAnalysisResult, calls: CallsFormat, notes: list[str]) -> 
         return {}
     if calls.section_start.strip():
         notes.append("the section around the calls is left in content")
-    opening, suffix, closing = (_blanks("".join(map(str, part))) for part in (before, between, after))
+    opening, suffix, closing = (blanks_in("".join(map(str, part))) for part in (before, between, after))
     made = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
     found = {
         "open_pattern": rf"\s*{opening}(?P<name>[^<>\s\"'{{]+){suffix}",
@@ -104,8 +104,8 @@ def _calls(result: DiffAnalysisResult, calls: CallsFormat, notes: list[str]) -> 
         return {**found, "content": "json"}
     key, value = form.pattern.index(ArgumentSlot.KEY), form.pattern.index(ArgumentSlot.VALUE)
     texts = ["".join(map(str, part)) for part in (form.pattern[:key], form.pattern[key + 1 : value])]
-    tag = rf"{_blanks(texts[0])}(?P<key>[^<>\"']+?){_blanks(texts[1])}(?P<value>.*?)"
-    tag += _blanks("".join(part for part in form.pattern[value + 1 :] if isinstance(part, str)))
+    tag = rf"{blanks_in(texts[0])}(?P<key>[^<>\"']+?){blanks_in(texts[1])}(?P<value>.*?)"
+    tag += blanks_in("".join(part for part in form.pattern[value + 1 :] if isinstance(part, str)))
     return {**found, "content": "xml-inline", "content_args": {"tag_pattern": tag}}
 
 
@@ -121,9 +121,4 @@ def _json(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
     if (fields.name_field, fields.args_field) == ("name", "arguments"):
         function = "{content}"
     made = {"type": "function", "function": function}
-    return {"open_pattern": rf"\s*{_blanks(start)}", "close": end, "content": "json", "transform": made}
-
-
-def _blanks(marker: str) -> str:
-    """Return an expression of a marker, in which blanks are optional."""
-    return r"\s*".join(re.escape(part) for part in re.split(r"\s+", marker))
+    return {"open_pattern": rf"\s*{blanks_in(start)}", "close": end, "content": "json", "transform": made}

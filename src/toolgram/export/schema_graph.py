@@ -1,8 +1,7 @@
 """The places of a normalised schema: which values fit them, which places no value fits, and how they are written.
 
-Strategy: places refer to each other and may form cycles, so nothing here follows them by unbounded recursion: a loop
-over all places runs until nothing changes, and a place that is used twice, or in itself, or that is deeply nested, is
-written as a definition.
+Strategy: places may form cycles, so nothing here follows them by unbounded recursion: a loop over all places runs until
+nothing changes, and a place that is used twice, or in itself, or that is deeply nested, is a definition.
 """
 
 from __future__ import annotations

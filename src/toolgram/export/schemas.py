@@ -58,7 +58,9 @@ def tools_of(
             raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
         is_strict = tool.strict if strict is None else strict
         schema = _arguments(tool, lambda words, name=name: note(f"{name}: {words}"), is_strict, open_objects)  # type: ignore[misc]
-        found[name] = Tool(name, schema, tuple(_plain(schema)), _names(tool))
+        properties = (tool.parameters or {}).get("properties")
+        names = tuple(properties) if isinstance(properties, Mapping) else ()
+        found[name] = Tool(name, schema, tuple(_plain(schema)), names)
     return list(found.values())
 
 
@@ -72,11 +74,6 @@ def _arguments(tool: DeclaredTool, note: Note, strict: bool | None, open_objects
     return normal_form(schema, where, note, "object", open_objects and not strict)
 
 
-def _names(tool: DeclaredTool) -> tuple[str, ...]:
-    properties = (tool.parameters or {}).get("properties")
-    return tuple(properties) if isinstance(properties, Mapping) else ()
-
-
 def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """Yield the alternative objects for the arguments. The members of a listed object are listed values."""
     for form in alternatives(schema, schema.get("$defs", {})):
@@ -86,8 +83,3 @@ def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         for value in form["enum"]:
             members = {name: {"enum": [each]} for name, each in value.items()}
             yield {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
-
-
-def answer_schema(schema: Any, note: Note, open_objects: bool = False) -> Mapping[str, Any]:
-    """Return the normal form of the schema of an answer. Raises ToolgramError if it is not a schema."""
-    return normal_form(schema, "json_schema", lambda words: note(f"json_schema: {words}"), "", open_objects)

@@ -1,9 +1,8 @@
 """A structural tag: the JSON form for xgrammar and vLLM.
 
 Strategy: the whole tag is one embedded grammar of EBNF rules, because only there parts have names: a repeated part is
-written, and compiled, once. Rules know tokens by their ids only, and no formats. Around a token that is known by its
-name, and around a given format, texts, sequences and choices are the tag's own formats; only parts with neither are
-rules.
+written, and compiled, once. Rules know tokens by their ids only, and no formats. So around a token that is known by its
+name, and around a given format, the tag joins parts in its own way.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import BASE, JSON
-from toolgram.export.texts import reaches_into, text_automaton
+from toolgram.export.texts import text_automaton
 from toolgram.export.values import Values, other_names
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row, spelled
 from toolgram.limits import MOST_COUNTED
@@ -57,14 +57,12 @@ class RuleWriter:
 
     arrow = "::="
     root_name = "root"
-    empty = '""'
-    length_limits = False  # whether limits on the length of a text must hold at any cost
     # Up to this many arguments in any order, every set is a rule; with more, only required ones are counted,
     most_counted = 6
     most_required = 5  # if there are at most this many.
 
     def __init__(self, note: Note, length_limits: bool = False) -> None:
-        self.note, self.length_limits = note, length_limits
+        self.note, self.length_limits = note, length_limits  # whether limits on the length of a text must hold
         self.rules: list[tuple[str, Piece]] = []
         self.names: dict[Any, str] = {}
         self.counts: dict[str, int] = {}
@@ -82,7 +80,7 @@ class RuleWriter:
 
     def text_of_rules(self, rules: Iterable[tuple[str, Piece]]) -> str:
         """Return rules in the notation of the target."""
-        return "".join(f"{name} {self.arrow} {spelled(body, self.empty)}\n" for name, body in rules)
+        return "".join(f"{name} {self.arrow} {spelled(body)}\n" for name, body in rules)
 
     def counted(self, root: Expr) -> Expr:
         """Count how often each part occurs in an expression that is to be written, and return it."""
@@ -129,33 +127,33 @@ class RuleWriter:
 
     def option(self, expr: Expr) -> Piece:
         """Return an expression as one of several alternatives."""
-        return self.sequence(expr) if isinstance(expr, Seq) else self.item(expr)
+        return self.of_seq(expr) if isinstance(expr, Seq) else self.item(expr)
 
-    def sequence(self, expr: Seq) -> Piece:
+    def of_seq(self, expr: Seq) -> Piece:
         """Return the items of a sequence."""
         return row(*(self.item(each) for each in expr.parts if not isinstance(each, Break)))
 
     def item(self, expr: Expr) -> Piece:
         """Return an expression as a part of another one: a part that several others share is a rule."""
         if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(expr, 0) > 1:
-            return self.rule(("shared", expr), "part", lambda: self.inner(expr))
+            written = self.of_star if isinstance(expr, Star) else self.body
+            return self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
         return self.inner_item(expr)
 
-    def inner(self, expr: Expr) -> Piece:
-        """Return a shared part as the body of its rule."""
-        return self.inner_item(expr) if isinstance(expr, Star) else self.body(expr)
-
     def inner_item(self, expr: Expr) -> Piece:
-        """Return an expression, inline or as a rule."""
-        return _WRITERS[type(expr)](self, expr)
+        """Return an expression, inline or as a rule: each kind has a method."""
+        if isinstance(expr, Lit | Break):
+            return self.literal(expr.text) if isinstance(expr, Lit) else EMPTY_ROW
+        written: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)
+        return written
 
-    def choice(self, expr: Choice) -> Piece:
+    def of_choice(self, expr: Choice) -> Piece:
         """Return a choice of options."""
         rest = [each for each in expr.options if each != EMPTY]
         found = either(*(self.option(each) for each in rest))
         return Counted(found, "?") if len(rest) < len(expr.options) else found
 
-    def starred(self, expr: Star) -> Piece:
+    def of_star(self, expr: Star) -> Piece:
         """Return a body repeated any number of times."""
         return Counted(self.body(expr.body), "*")
 
@@ -165,24 +163,24 @@ class RuleWriter:
         """Return a fixed text."""
         raise NotImplementedError
 
-    def token(self, expr: Token) -> Piece:
+    def of_token(self, expr: Token) -> Piece:
         """Return one special token, by its id or its name."""
         return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
 
-    def class_item(self, expr: Class) -> Atom:
+    def of_class(self, expr: Class) -> Atom:
         """Return one character of a set."""
         raise NotImplementedError
 
     def char_class(self, characters: str, negated: bool = False) -> Atom:
         """Return one of some characters, or of all others."""
         found = class_of(characters)
-        return self.class_item(Class(complement(found.ranges)) if negated else found)
+        return self.of_class(Class(complement(found.ranges)) if negated else found)
 
     def run(self, characters: str, most: int) -> Piece:
         """Return up to `most` of some characters."""
         return Counted(self.char_class(characters), f"{{0,{most}}}")
 
-    def characters(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: Chars) -> Piece:
         """Return a run of characters that differs from some texts."""
         if not expr.but:
             if expr.most == 1:
@@ -208,9 +206,9 @@ class RuleWriter:
 
     def text(self, expr: Text) -> Piece:
         """Return free text."""
-        return self.automaton(expr)
+        raise NotImplementedError
 
-    def any_text(self, expr: Text) -> Piece:
+    def of_text(self, expr: Text) -> Piece:
         """Return free text, or text of some form."""
         return self.text(expr) if expr.within is None else self.text_within(expr)
 
@@ -229,21 +227,8 @@ class RuleWriter:
                 self.rules.append((name.text, either(*options)))
         return Atom(self.names[key])
 
-    def text_and_closer(self, expr: Text) -> Piece:
-        """Return free text by its automaton, which texts with different closers share, and the closer after it.
-
-        A text shares nothing if a word that it must not contain may continue in its closer.
-        """
-        if not expr.closer or reaches_into(expr.forbidden.words, expr.closer):
-            return self.automaton(expr)
-        return row(self.automaton(Text(expr.forbidden)), self.literal(expr.closer))
-
-    def members(self, expr: Members) -> Piece:
+    def of_members(self, expr: Members) -> Piece:
         """Return arguments: in any order if few must be counted, else in the order of the schema."""
-        return self.item(self.ordered(expr))
-
-    def ordered(self, expr: Members) -> Expr:
-        """Return arguments as an expression without `Members`."""
         names = frozenset(member.name for member in expr.members if member.name)
         required = frozenset(member.name for member in expr.members if member.required)
         if expr.any_order and 1 < len(names) <= self.most_counted:
@@ -257,9 +242,9 @@ class RuleWriter:
             if expr.any_order and len(names) > 1:
                 self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
             found = members_in_turn(expr)
-        return self.counted(found)
+        return self.item(self.counted(found))
 
-    def language(self, expr: Rules) -> Piece:
+    def of_rules(self, expr: Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
         if expr not in self.names:
             outer = self.prefix
@@ -271,7 +256,7 @@ class RuleWriter:
             self.prefix = outer
         return Atom(self.names[expr])
 
-    def reference(self, expr: Ref) -> Piece:
+    def of_ref(self, expr: Ref) -> Piece:
         """Return a rule of the inner language, or one that all languages share."""
         if expr.name in BASE:
             return self.base(expr.name)
@@ -287,7 +272,7 @@ class RuleWriter:
 
     # --- values ---------------------------------------------------------------------------------------------------
 
-    def json_value(self, expr: Json) -> Piece:
+    def of_json(self, expr: Json) -> Piece:
         """Return the rules of a value."""
         key = ("json", expr)
         if key not in self.names:
@@ -295,20 +280,20 @@ class RuleWriter:
             values = Values(schema, self.note, JSON)
             start = values.whole_object(schema) if expr.any_order else values.value(schema)
             shared = isinstance(start, Ref) and start.name in BASE
-            found = self.item(start) if shared else self.language(values.rules(start))
+            found = self.item(start) if shared else self.of_rules(values.rules(start))
             assert isinstance(found, Atom)
             self.names[key] = found.text
         return Atom(self.names[key])
 
-    def blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
         return Counted(self.char_class(" \n\t\r"), "*")
 
-    def quoted(self, expr: Quoted) -> Piece:
+    def of_quoted(self, expr: Quoted) -> Piece:
         """Return the rule of a text as a value, which may be used in many places."""
         return self.rule(expr, "quoted", lambda: self.body(expr.body))
 
-    def other_name(self, expr: OtherName) -> Piece:
+    def of_othername(self, expr: OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
         return self.rule(expr, "key", lambda: self.body(self.name_but(expr)))
 
@@ -316,7 +301,7 @@ class RuleWriter:
         """Return a name that begins with another character."""
         return JSON.quote(other_names(expr.but, self.note))
 
-    def repeated(self, expr: Repeat) -> Piece:
+    def of_repeat(self, expr: Repeat) -> Piece:
         """Return a counted repetition."""
         if expr.high is None and expr.low == 0:
             return self.item(star(expr.body))
@@ -347,27 +332,6 @@ class RuleWriter:
     def pattern(self, expr: Expr) -> Piece:
         """Return a text of some form."""
         return self.body(expr)
-
-
-_WRITERS: dict[type, Callable[[RuleWriter, Any], Piece]] = {
-    Lit: lambda writer, expr: writer.literal(expr.text),
-    Break: lambda writer, expr: EMPTY_ROW,
-    Token: lambda writer, expr: writer.token(expr),
-    Seq: lambda writer, expr: writer.sequence(expr),
-    Choice: lambda writer, expr: writer.choice(expr),
-    Star: lambda writer, expr: writer.starred(expr),
-    Chars: lambda writer, expr: writer.characters(expr),
-    Class: lambda writer, expr: writer.class_item(expr),
-    Repeat: lambda writer, expr: writer.repeated(expr),
-    Json: lambda writer, expr: writer.json_value(expr),
-    Blanks: lambda writer, expr: writer.blanks(expr),
-    Quoted: lambda writer, expr: writer.quoted(expr),
-    OtherName: lambda writer, expr: writer.other_name(expr),
-    Text: lambda writer, expr: writer.any_text(expr),
-    Members: lambda writer, expr: writer.members(expr),
-    Rules: lambda writer, expr: writer.language(expr),
-    Ref: lambda writer, expr: writer.reference(expr),
-}
 
 
 def is_length(expr: Expr) -> bool:
