@@ -63,6 +63,7 @@ class Elements:
         extra = sorted(set(schema) - {"type", *_ENFORCED[kind]})
         if extra:
             self._note(f"{', '.join(extra)} is not enforced on elements")
+        self._note("elements follow each other directly: no line end is written between them")
         inside = self._members(names, schema) if kind == "object" else self._items(names, schema)
         return seq(inside, closer)
 

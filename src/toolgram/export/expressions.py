@@ -414,9 +414,10 @@ def split(expr: Expr) -> tuple[Expr, Expr]:
     return expr, EMPTY
 
 
-def members_in_turn(members: Members) -> Expr:
+def members_in_turn(members: Members, note: Note) -> Expr:
     """Return arguments in their own order. Of very many, those between two required ones may repeat, in any order."""
     if sum(not member.required for member in members.members) > MOST_OPTIONAL_MEMBERS:
+        note(f"of more than {MOST_OPTIONAL_MEMBERS} members that are not required, each may be repeated, in any order")
         return _in_runs(members.members)
     found = members.members
     first_needed = next((at for at, member in enumerate(found) if member.required), len(found) - 1)

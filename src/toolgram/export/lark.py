@@ -206,7 +206,7 @@ class LlguidanceWriter(RuleWriter):
         if not expr.any_order or len(named) > _MOST_BITS:
             if expr.any_order:
                 self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
-            return self.item(self.counted(members_in_turn(expr)))
+            return self.item(self.counted(members_in_turn(expr, self.note)))
         if expr in self.names:
             return Atom(self.names[expr])
         if all(member.later == NOTHING for member in expr.members):  # one argument at most

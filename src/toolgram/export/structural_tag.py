@@ -80,7 +80,7 @@ class _Formats:
                 return {"type": "star", "content": self.of(expr.body)}
         assert isinstance(expr, Members)
         self.note("arguments are written in the order of the schema, because the tokens between them have no ids")
-        return self.of(members_in_turn(expr))
+        return self.of(members_in_turn(expr, self.note))
 
     def embedded(self, expr: Expr) -> dict[str, Any]:
         """Return an expression as rules."""

@@ -155,7 +155,7 @@ class Values:
         edge = self.notation.edge
         if not found.members:
             return seq(Lit("{"), edge, Lit("}"))
-        body = seq(self._counted(schema, found) or (found if any_order else members_in_turn(found)), edge)
+        body = seq(self._counted(schema, found) or (found if any_order else members_in_turn(found, self.note)), edge)
         may_be_empty = not schema.get("required") and not schema.get("minProperties")
         return seq(Lit("{"), edge, optional(body) if may_be_empty else body, Lit("}"))
 

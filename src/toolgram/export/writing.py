@@ -241,7 +241,7 @@ class RuleWriter:
         else:
             if expr.any_order and len(names) > 1:
                 self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
-            found = members_in_turn(expr)
+            found = members_in_turn(expr, self.note)
         return self.item(self.counted(found))
 
     def of_rules(self, expr: Rules) -> Piece:
