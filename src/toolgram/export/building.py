@@ -196,9 +196,13 @@ class Builder:
                 yield from self._step(node, edge, lead)
         if self._may_end(node) and END not in missed:
             empty = node.tool < 0 or self.request.tools[node.tool].may_be_empty
-            ends = {edge.lead for edge in edges if self._ends(edge) and (empty or "no_arguments" not in edge.actions)}
-            for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
-                yield Lit(lead) if lead else EMPTY, None
+            yield from self._end_moves([edge for edge in edges if empty or "no_arguments" not in edge.actions], behind)
+
+    def _end_moves(self, edges: list[Edge], behind: bool) -> Iterator[tuple[Expr, None]]:
+        """Yield the blanks with which an output may end."""
+        ends = {edge.lead for edge in edges if self._ends(edge)}
+        for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
+            yield Lit(lead) if lead else EMPTY, None
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)

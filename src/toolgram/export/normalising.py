@@ -289,8 +289,12 @@ class _Normaliser:
                 "names are written"
             )
         for name in dict.fromkeys([*names, *(allowed or ())]):
-            excluded = allowed is not None and name not in allowed
-            place.properties[name] = self.place(((False, 0),) if excluded else self._of_name(name, raws))
+            place.properties[name] = self.place(self._of_name(name, raws))
+        self._required(place, raws, said)
+        if allowed is None:
+            self._further(place, raws, said, closed)
+
+    def _required(self, place: Place, raws: list[Mapping[str, Any]], said: list[Any]) -> None:
         lists = [(raw, raw["required"]) for raw in raws if isinstance(raw.get("required"), list | tuple)]
         for part, name in ((raw, name) for raw, names in lists for name in names):
             place.required.setdefault(name)
@@ -298,10 +302,6 @@ class _Normaliser:
                 self.note(part, f"{name!r} is required and not declared, so it may be any value")
                 more = tuple((each, 0) for each in said if each is not False and each is not True)
                 place.properties[name] = self.place(more or ((True, 0),))
-        if allowed is None:
-            self._further(place, raws, said, closed)
-        else:
-            place.further = None
 
     def _further(self, place: Place, raws: list[Mapping[str, Any]], said: list[Any], closed: bool) -> None:
         """Add the names that are not declared: by pattern, or any."""
@@ -332,8 +332,9 @@ class _Normaliser:
             if not here and raw.get("additionalProperties", True) is not True:
                 here.append(raw["additionalProperties"])
             names = raw.get("propertyNames")
-            pattern = names.get("pattern") if isinstance(names, Mapping) else None
-            if isinstance(pattern, str) and not is_found(pattern, name):
+            pattern, listed = (names.get("pattern"), names.get("enum")) if isinstance(names, Mapping) else (None, None)
+            mismatch = isinstance(pattern, str) and not is_found(pattern, name)
+            if names is False or mismatch or (listed and name not in listed):
                 here.append(False)
             found += [(each, 0) for each in here]
         return tuple(found) or ((True, 0),)
