@@ -17,7 +17,7 @@ from tests.export.measuring import PROMPTS, WRITTEN, tool
 from tests.export.writing import mutated, random_output
 from tests.properties.selection import every_format
 from toolgram.export import export_request, expression
-from toolgram.export.dispatches import excluded
+from toolgram.export.ebnf import excluded
 from toolgram.export.expressions import (
     Class,
     Expr,

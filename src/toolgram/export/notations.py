@@ -1,20 +1,24 @@
-"""How JSON and Python write values: the words, the separators, and the texts between their quotes.
+"""How values are written: the words, the separators, and the texts between their quotes.
 
 Strategy: the notations differ little, so each is one row of a table: a `Notation`. The kinds of values without a limit
 are rules (`BASE`) that all values of a grammar share. The text of a schema has no quotes and no escapes; this module
-adds those of its notation.
+adds those of its notation. A format's own notation has no escapes, so a text that contains a quote cannot be written;
+its rules are written with each value.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from toolgram.export.ecmascript import ALL
 from toolgram.export.expressions import (
     EMPTY,
+    NOTHING,
     Blanks,
     Choice,
     Class,
@@ -32,6 +36,7 @@ from toolgram.export.expressions import (
     seq,
     without_characters,
 )
+from toolgram.export.markers import NO_TOKENS, Tokens
 
 _HEX = Class(((48, 57), (65, 70), (97, 102)))
 MOST_IN_NAME = 64  # characters of a name without quotes
@@ -262,3 +267,44 @@ BASE |= {
 }  # fmt: skip
 for _name, _quote in (("python_double", '"'), ("python_single", "'")):
     BASE[_name] = _right_recursive(_name, _quote, _plain(_PYTHON_ESCAPES[_quote]), _PYTHON_ESCAPED)
+
+
+# --- a format's own notation -----------------------------------------------------------------------------------------
+
+_BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # characters of names without quotes
+_fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
+
+
+@lru_cache(maxsize=64)
+def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: Tokens = NO_TOKENS) -> Notation:
+    """Return the notation of a format with its own quotes, in which texts have no escapes and names have no quotes.
+
+    `markers` close a call in which the quote of a text is missing, so no text contains one.
+    """
+    marks = (opening, closing, *markers)
+    words = tuple(dict.fromkeys(filter(tokens.is_text, marks)))
+
+    def text(within: Expr | None) -> Expr:
+        return seq(tokens.written(opening), tokens.text_until(closing, words, within))
+
+    def quoted(value: str) -> Expr:
+        if any(mark in value for mark in marks):
+            return NOTHING
+        return seq(tokens.written(opening), Lit(value), tokens.written(closing))
+
+    def name(value: str) -> Expr:
+        return Lit(value) if _fits_bare(value) else quoted(value)
+
+    def leaf(value: Any) -> Expr:
+        return quoted(value) if isinstance(value, str) else null if value is None else Lit(json.dumps(value))
+
+    def constant(value: Any) -> Expr:
+        return composed(value, made, leaf)
+
+    null = choice(Lit("null"), Lit("None"))  # a template that prints a value writes it as Python does
+    kinds: dict[str, Expr] = {}
+    made = Notation("notated", "true", "false", "null", Lit(","), Lit(":"), EMPTY, constant, text, name, _BARE, kinds)
+    kinds |= {f"notated_{kind}": Ref(f"json_{kind}") for kind in ("integer", "number", "boolean")}
+    kinds |= {f"notated_{kind}": body for kind, body in kinds_of(made).items() if f"notated_{kind}" not in kinds}
+    kinds["notated_string"], kinds["notated_null"] = text(None), null
+    return made

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolgram.export.dispatches import excluded
-from toolgram.export.ebnf import EbnfWriter
+from toolgram.export.ebnf import EbnfWriter, excluded
 from toolgram.export.expressions import (
     EMPTY,
     Break,

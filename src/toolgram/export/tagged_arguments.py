@@ -32,9 +32,8 @@ from toolgram.export.expressions import (
     split,
 )
 from toolgram.export.markers import Tokens
-from toolgram.export.notations import MIXED
-from toolgram.export.own_notation import notated
-from toolgram.export.schemas import Tool
+from toolgram.export.notations import MIXED, notated
+from toolgram.export.requests import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from toolgram.export.bnf import GbnfWriter
 from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.expressions import Expr, Note
-from toolgram.export.gbnf import GbnfWriter
 from toolgram.export.lark import LlguidanceWriter
 from toolgram.export.structural_tag import structural_tag
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolgram.export.digits import integers, numbers
-from toolgram.export.ecmascript import ALL, pattern_text, shortened
+from toolgram.export.ecmascript import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text, shortened
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -34,7 +34,6 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import JSON, MOST_IN_NAME, Notation
-from toolgram.export.patterns import FORMATS, FORMS_ONLY, format_text
 from toolgram.limits import MAX_BOUND_DIGITS, MOST_MULTIPLES
 
 
