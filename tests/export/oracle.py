@@ -36,8 +36,9 @@ from toolgram.export.expressions import (
 )
 from toolgram.export.notations import BASE, JSON
 from toolgram.export.values import Values
+from toolgram.limits import MOST_WRITTEN_BLANKS
 
-_BLANKS = Repeat(Class(((9, 10), (13, 13), (32, 32))), 0, None)
+_BLANKS = Repeat(Class(((9, 10), (13, 13), (32, 32))), 0, MOST_WRITTEN_BLANKS)
 
 
 @dataclass(frozen=True)
