@@ -14,8 +14,7 @@ import toolgram
 from tests.derive.test_shapes import derived
 from tests.integrations.cases import TOOLS, cases
 from toolgram.cli.app import app
-from toolgram.export.example_templates import LEFT_AROUND, LEFT_OUT
-from toolgram.export.response_templates import write_response_template
+from toolgram.export.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template
 
 
 def test_json_in_tags_and_a_thought() -> None:

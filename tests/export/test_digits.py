@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgram.export.digits import integers, numbers
-from toolgram.export.ecmascript import pattern_text
+from toolgram.export.ecmascript import FORMATS, pattern_text
 from toolgram.export.expressions import Choice, Class, Expr, Lit, Repeat, Seq, Star
-from toolgram.export.patterns import FORMATS
 
 
 def regex(expr: Expr) -> str:

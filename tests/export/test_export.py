@@ -55,6 +55,12 @@ def test_notes_say_what_is_not_enforced() -> None:
         )
 
 
+@pytest.mark.parametrize(("schema", "told"), [({"type": "array"}, True), ({"type": "string"}, False)])
+def test_a_note_says_that_no_line_end_is_between_elements(schema: dict[str, Any], told: bool) -> None:
+    notes = toolgram.get_format("minimax_m3").export("gbnf", [tool("f", {"a": schema})]).notes
+    assert any("no line end is written between them" in note for note in notes) == told
+
+
 def test_the_text_does_not_depend_on_the_process() -> None:
     chosen = formats_of("test_the_text_does_not_depend_on_the_process")
     code = (

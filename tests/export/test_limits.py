@@ -110,6 +110,7 @@ def test_of_many_optional_members_each_may_be_written() -> None:
     schema = {"type": "object", "properties": {f"p{at}": TEXT for at in range(70)}, "required": ["p1", "p3"]}
     for target in ("gbnf", "structural_tag"):
         made = toolgram.get_format("hermes").export(target, [tool("f", {"a": schema}, ["a"])], "required")
+        assert any("more than 64 members" in note for note in made.notes)
         engine = Engines().load(target, made.text)
         for names, fits in ((["p1", "p3"], True), (["p0", "p1", "p2", "p3", "p69"], True), (["p1"], False),
                             (["p3", "p1"], False), (["p0"], False)):  # fmt: skip

@@ -15,7 +15,7 @@ from tests.export.measuring import PROMPTS, TOOLS, WRITTEN, tool
 from tests.export.writing import random_output
 from tests.properties.selection import formats_of
 from toolgram.export import export_request, expression
-from toolgram.export.dispatches import excluded, is_told_apart
+from toolgram.export.ebnf import excluded, is_told_apart
 from toolgram.export.expressions import Forbidden, Text
 from toolgram.export.texts import reaches_into, text_automaton
 

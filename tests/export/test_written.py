@@ -18,9 +18,9 @@ from tests.export.schema_pool import pool
 from tests.export.writing import random_output
 from tests.properties.selection import every_format
 from toolgram.export import export_request, expression
+from toolgram.export.bnf import GbnfWriter
 from toolgram.export.ebnf import EbnfWriter
 from toolgram.export.expressions import Expr
-from toolgram.export.gbnf import GbnfWriter
 from toolgram.export.lark import LlguidanceWriter
 from toolgram.export.passes import texts_of
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Either, Piece, Row, either, row, spelled

@@ -14,14 +14,13 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
-from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Token, behind, choice, seq
-from toolgram.export.requests import ExportRequest, ToolChoice, export_request
-from toolgram.export.schemas import Tool
-from toolgram.export.targets import TARGETS, ExportTarget, Note
+from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Note, Token, behind, choice, seq
+from toolgram.export.requests import ExportRequest, Tool, export_request
+from toolgram.export.targets import TARGETS, ExportTarget
 from toolgram.formats import Format
 from toolgram.observing.observed import stop_tokens
 from toolgram.observing.paths import state_after
-from toolgram.spec.data import Literal
+from toolgram.spec.data import Literal, Run
 from toolgram.tools.reading import read_tools
 
 
@@ -29,23 +28,16 @@ def export(
     fmt: Format,
     target: str,
     tools: Sequence[Any] | None = None,
-    tool_choice: ToolChoice = "auto",
-    parallel_tool_calls: bool = True,
-    reasoning: bool | None = None,
-    json_schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
     special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
-    text_before_calls: bool = False,
-    strict: bool | None = None,
-    open_objects: bool = False,
     length_limits: bool = False,
     stop_tokens_inside: bool = False,
-    answer_format: Mapping[str, Any] | None = None,
+    **asked: Any,
 ) -> Export:
-    """See `Format.export`."""
+    """See `Format.export`; the other arguments are those of `export_request`."""
     if target not in TARGETS:
         raise ToolgramError(f"unknown target {target!r}; the targets are {', '.join(TARGETS)}")
-    if answer_format is not None and target != "structural_tag":
+    if asked.get("answer_format") is not None and target != "structural_tag":
         raise ToolgramError(
             f"answer_format is a format of structural tags, which {target} has none of; use the target structural_tag, "
             "or json_schema"
@@ -55,27 +47,11 @@ def export(
     tokens = _tokens(fmt, target, special_tokens or (), notes.setdefault)
     if server := [tool.name or str(tool.definition.get("type")) for tool in read_tools(tools) if not tool.is_function]:
         notes.setdefault(f"tools without parameters of their own are left to the server: {', '.join(server)}")
-    request = export_request(
-        tools,
-        tool_choice,
-        parallel_tool_calls,
-        reasoning,
-        json_schema,
-        tokens,
-        notes.setdefault,
-        strict,
-        open_objects,
-        text_before_calls,
-        answer_format,
-    )
-    request = replace(request, tokens_as_text=chosen.tokens_as_text)
+    request = export_request(tools, special_tokens=tokens, note=notes.setdefault, **asked)
+    request = replace(request, tokens=replace(request.tokens, as_text=chosen.tokens_as_text))
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
-    special = {
-        token: shape.text
-        for token in fmt.spec.special_tokens
-        if isinstance(shape := fmt.spec.terminals[token], Literal)
-    }
-    stops = stop_tokens(fmt.spec, fmt.observed_paths)
+    markers, stops = _markers(fmt), stop_tokens(fmt.spec, fmt.observed_paths)
+    special = {token: markers[token] for token in fmt.spec.special_tokens if token in markers}
     stop = tuple(text for token, text in special.items() if token in stops)
     if stop_tokens_inside:
         if not stop:
@@ -94,7 +70,8 @@ def _note_on_calls(fmt: Format, note: Note) -> None:
     """Note where the grammar differs from the example outputs."""
     states = fmt.spec.states
     observed = [edge for edges in fmt.observed_paths.edges.values() for edge in edges]
-    if any(states[edge.source].meaning == "value" and states[edge.dest].meaning == "argument_key" for edge in observed):
+    meanings = {(states[edge.source].meaning, states[edge.dest].meaning) for edge in observed}
+    if ("value", "argument_key") in meanings:
         note("a value ends where the next argument begins, so calls are exported with one argument at most")
     if fmt.observed_paths.python_calls:
         note("this template writes a call as a Python dict; it is exported as JSON, which is read as well")
@@ -108,18 +85,16 @@ def _tokens(
     for text, token in tokens.items():
         if token is not None and token < 0:
             raise ToolgramError(f"special_tokens maps texts to ids, which are 0 or more; {text!r} has {token}")
-    markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
-    nameless = [
-        text
-        for text, token in tokens.items()
-        if token is None and text in markers and not TARGETS[target].can_name_token(text)
-    ]
-    if nameless:
-        note(
-            f"{target} has no name for the token{'s' * (len(nameless) > 1)} {', '.join(nameless)}; without an id they "
-            "are written as text"
-        )
+    markers = set(_markers(fmt).values())
+    unknown = [text for text, token in tokens.items() if token is None and text in markers]
+    if nameless := [text for text in unknown if not TARGETS[target].can_name_token(text)]:
+        tokens_of = f"the token{'s' * (len(nameless) > 1)} {', '.join(nameless)}"
+        note(f"{target} has no name for {tokens_of}; without an id they are written as text")
     return {text: token for text, token in tokens.items() if text not in nameless}
+
+
+def _markers(fmt: Format) -> dict[str, str]:
+    return {name: shape.text for name, shape in fmt.spec.terminals.items() if isinstance(shape, Literal)}
 
 
 def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
@@ -134,20 +109,15 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
             "`canonical:`, to its machine file"
         )
     _check_names(fmt, request.tools)
-    notes: list[str] = []
-
-    def noted(words: str) -> None:
-        notes.append(words)
-        note(words)
-
+    notes: dict[str, None] = {}
     start, begun = state_after(fmt, _prefix(fmt, request.reasoning) if prefix is None else prefix)
-    builder = Builder(fmt.spec, paths, request, start, noted)
+    builder = Builder(fmt.spec, paths, request, start, notes.setdefault)
     root = builder.build()
-    markers = {shape.text for shape in fmt.spec.terminals.values() if isinstance(shape, Literal)}
-    if begun in markers and (rest := behind(root, begun)) != NOTHING:
-        root = (
-            rest  # the prompt ends in a complete marker, which may continue; an incomplete marker is text of the prompt
-        )
+    for words in notes:
+        note(words)
+    # the prompt may end in a complete marker, which may continue; an incomplete marker is text of the prompt
+    if begun in _markers(fmt).values() and (rest := behind(root, begun)) != NOTHING:
+        root = rest
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if request.calls else "such an output"
@@ -168,21 +138,17 @@ def _prefix(fmt: Format, reasoning: bool | None) -> str:
 
 def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
     """Check that the parser reads every name as a name. Raises ToolgramError for the first one that it does not."""
-    shapes = {each.trigger for edges in fmt.observed_paths.edges.values() for each in edges if "name" in each.actions}
-    runs = [shape for trigger in shapes if (shape := fmt.spec.terminals.get(trigger)) is not None]
+    triggers = {edge.trigger for edges in fmt.observed_paths.edges.values() for edge in edges if "name" in edge.actions}
+    runs = [shape for trigger in triggers if isinstance(shape := fmt.spec.terminals.get(trigger), Run)]
+    markers = [(name in fmt.spec.special_tokens, text.strip()) for name, text in _markers(fmt).items()]
     for tool in tools:
-        for literal in fmt.spec.terminals.values():
-            text = literal.text.strip() if isinstance(literal, Literal) else ""
-            special = literal.name in fmt.spec.special_tokens or not text.isalnum()
-            if isinstance(literal, Literal) and len(text) > 1 and special and text in tool.name:
-                raise ToolgramError(
-                    f"the function {tool.name!r} cannot be called in {fmt.name}: its name contains the marker {text!r}"
-                )
+        refused = f"the function {tool.name!r} cannot be called in {fmt.name}"
+        for special, text in markers:
+            if len(text) > 1 and (special or not text.isalnum()) and text in tool.name:
+                raise ToolgramError(f"{refused}: its name contains the marker {text!r}")
         for run in runs:
-            if not isinstance(run, Literal) and not re.fullmatch(run.pattern, tool.name):
-                raise ToolgramError(
-                    f"the function {tool.name!r} cannot be called in {fmt.name}: a name is {run.pattern} there"
-                )
+            if not re.fullmatch(run.pattern, tool.name):
+                raise ToolgramError(f"{refused}: a name is {run.pattern} there")
 
 
 __all__ = ["TARGETS", "Export", "ExportRequest", "ExportTarget", "export", "export_request"]

@@ -17,13 +17,14 @@ from toolgram.export.expressions import (
     Lit,
     Member,
     Members,
+    Note,
     Repeat,
     choice,
     seq,
     without_characters,
 )
 from toolgram.export.notations import Notation
-from toolgram.export.values import Note, Values
+from toolgram.export.values import Values
 
 _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
 

@@ -1,12 +1,32 @@
-"""The notation that EBNF and GBNF share: double-quoted strings, and classes in brackets, with the same escapes."""
+"""The notation that EBNF and GBNF share, with the same strings, classes and escapes; and GBNF for llama.cpp.
+
+Strategy: llama.cpp reads rules character by character, without any compilation. So free text is its automaton, every
+count is written, and undeclared names are expressed exactly.
+"""
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 
-from toolgram.export.expressions import Class, complement, is_wide
-from toolgram.export.writing import RuleWriter, ranges, written_ranges
-from toolgram.export.written import Atom, Piece
+from toolgram.export.expressions import (
+    Blanks,
+    Class,
+    Expr,
+    Lit,
+    OtherName,
+    Ref,
+    Text,
+    choice,
+    complement,
+    is_wide,
+    seq,
+    without_characters,
+)
+from toolgram.export.texts import reaches_into
+from toolgram.export.writing import RuleWriter, written_ranges
+from toolgram.export.written import Atom, Piece, row
+from toolgram.limits import MOST_WRITTEN_BLANKS
 
 ANY_CHARACTER = "[^\\x00]"
 
@@ -20,24 +40,13 @@ class BnfWriter(RuleWriter):
             return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
         return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """Return a class in brackets."""
-        if not characters:
-            return Atom(ANY_CHARACTER if negated else '""')
-        return Atom(f"[{'^' if negated else ''}{_class(characters)}]")
-
-    def class_item(self, expr: Class) -> Piece:
+    def of_class(self, expr: Class) -> Atom:
         """Return a class in brackets."""
         return Atom(_ranged(expr.ranges))
 
     def spell(self, name: str) -> str:
         """Return a name with underscores, as xgrammar writes names."""
         return name.replace("-", "_")
-
-
-@lru_cache(maxsize=512)
-def _class(characters: str) -> str:
-    return ranges(characters, _in_class)
 
 
 @lru_cache(maxsize=512)
@@ -61,3 +70,42 @@ def _escaped(char: str, special: str) -> str:
         return "\\" + char
     code = ord(char)
     return char if char.isprintable() else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+# --- GBNF ------------------------------------------------------------------------------------------------------------
+
+
+class GbnfWriter(BnfWriter):
+    """GBNF for llama.cpp."""
+
+    def spell(self, name: str) -> str:
+        """Return a name with hyphens, the only separator that GBNF allows."""
+        return name.replace("_", "-")
+
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
+        """Return the rule for the blanks that JSON allows, which is written out only once."""
+        return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
+
+    def text(self, expr: Text) -> Piece:
+        """Return free text by its automaton. Texts share it, unless a forbidden word may continue in their closer."""
+        words, closer = expr.forbidden.words, expr.closer
+        if not closer or closer in words or reaches_into(words, closer):
+            return self.automaton(expr)
+        return row(self.automaton(Text(expr.forbidden)), self.literal(closer))
+
+    def name_but(self, expr: OtherName) -> Expr:
+        """Return exactly the other names: after each beginning of a declared name, any other character."""
+        names = tuple(dict.fromkeys(json.dumps(name, ensure_ascii=False)[1:-1] for name in expr.but))
+        return seq(Lit('"'), _other_than(names, ""))
+
+
+def _other_than(names: tuple[str, ...], read: str) -> Expr:
+    going = sorted({name[len(read)] for name in names if name.startswith(read) and len(name) > len(read)})
+    free = without_characters(complement([(0, 31), (34, 34), (92, 92)]), map(ord, going))
+    options: list[Expr] = [seq(Class(free), Ref("json_rest"))]
+    if "\\" not in going:
+        options.append(seq(Ref("json_escape"), Ref("json_rest")))
+    if read not in names:
+        options.append(Lit('"'))
+    options += [seq(Lit(char), _other_than(names, read + char)) for char in going]
+    return choice(*options)

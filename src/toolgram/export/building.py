@@ -1,17 +1,16 @@
 """Build one expression from a format's observed paths and a request: every output that the model may write.
 
 Strategy: the observed transitions are an automaton. From the name of a call on, its states are copied for each
-function, so that arguments follow the schema of that function. States are also copied for the progress of the output
-(whether there is a call yet, whether reasoning must still begin), so that the request decides where an output may end.
-Free text is one symbol, up to the first character that makes it something else. Kleene's algorithm turns the automaton
-into an expression, state by state; paths without an end disappear in the process.
+function, so that arguments follow its schema, and for the progress of the output (whether there is a call yet, whether
+reasoning must still begin), so that the request decides where an output may end. Free text is one symbol, up to the
+first character that makes it something else. Kleene's algorithm turns the automaton into an expression.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -23,26 +22,21 @@ from toolgram.export.expressions import (
     NOTHING,
     Blanks,
     Chars,
-    Class,
     Expr,
     Forbidden,
     Json,
     Lit,
+    Note,
     Repeat,
-    Seq,
     Text,
     Token,
-    begins_fixed,
     choice,
-    joined_ranges,
+    class_of,
     seq,
-    split_fixed,
-    with_tokens,
+    split,
 )
-from toolgram.export.markers import Tokens
 from toolgram.export.notations import PYTHON, WORDS
-from toolgram.export.requests import ExportRequest
-from toolgram.export.schemas import Tool
+from toolgram.export.requests import ExportRequest, Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import (
@@ -56,6 +50,7 @@ from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # models write these before and after a call, whatever the template does
+_MOST_JOINED = 6  # fixed texts after each other that are joined
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
@@ -81,22 +76,20 @@ class Node:
 class Builder:
     """Builds the expression of one request."""
 
-    def __init__(
-        self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: Callable[[str], object]
-    ) -> None:
+    def __init__(self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: Note) -> None:
         self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
         self.rows = rows_of(spec)
         self.stops = stop_tokens(spec, paths)
-        self.ended = {edge.source for edges in paths.edges.values() for edge in edges if self._ends(edge)}
-        self.pooled = self._pool()
+        self.every = [edge for edges in paths.edges.values() for edge in edges]
+        self.ended = {edge.source for edge in self.every if self._ends(edge)}
+        self.pooled = [edge for edge in self.every if self._is_text(edge.source) and self._is_content(edge.source)]
         self.after_calls = self._after_calls()
         self.late = self._named_late()
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, Forbidden] = {}
         self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
-        tokens = Tokens(tuple(request.tokens.items()), request.tokens_as_text)
-        self.tagged = TaggedArguments(spec, paths, self._marker, note, tokens)
+        self.tagged = TaggedArguments(spec, paths, note, request.tokens)
         self.alike: dict[str, str] = {}
         self.representatives: dict[Any, str] = {}
 
@@ -107,9 +100,10 @@ class Builder:
         if self.start not in self.paths.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
             self.start = self.rows[self.start][TEXT].dest  # the prompt already contains text
         thinks = self.spec.states[self.start].meaning == "reasoning"
-        if self.request.reasoning is True and not thinks and not self._can_think():
+        due = self.request.reasoning is True and not thinks
+        if due and not any(self.spec.states[edge.dest].meaning == "reasoning" for edge in self.every):
             self.note("no output of this format has reasoning, so none is demanded")
-        due = self.request.reasoning is True and not thinks and self._can_think()
+            due = False
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
         first = Node(self.start, BEGIN, begun=False, due=due)
@@ -128,11 +122,6 @@ class Builder:
             order.append(node)
         return solve(equations, order, first)
 
-    def _can_think(self) -> bool:
-        return any(
-            self.spec.states[edge.dest].meaning == "reasoning" for edges in self.paths.edges.values() for edge in edges
-        )
-
     # --- the states -----------------------------------------------------------------------------------------------
 
     def _ends(self, edge: Edge) -> bool:
@@ -142,22 +131,14 @@ class Builder:
         """Return whether a state may contain free text, which means that the examples have text in it."""
         return self.spec.states[state].meaning in ("content", "reasoning") and state in self.paths.texts
 
-    def _pool(self) -> list[Edge]:
-        """Return the transitions out of free text, from all states."""
-        found: list[Edge] = []
-        for source, edges in self.paths.edges.items():
-            if self._is_text(source) and self.spec.states[source].meaning == "content":
-                found += edges
-        return found
+    def _is_content(self, state: str) -> bool:
+        return self.spec.states[state].meaning == "content"
 
     def _after_calls(self) -> dict[str, list[Edge]]:
         """Return the transitions observed after a call, for every state that the end of a call enters."""
-        states = {
-            edge.dest: None
-            for edges in self.paths.edges.values()
-            for edge in edges
-            if _ends_arguments(edge) and not self._is_text(edge.dest)
-        }
+        states = dict.fromkeys(
+            edge.dest for edge in self.every if _ends_arguments(edge) and not self._is_text(edge.dest)
+        )
         every = [edge for state in states for edge in self.paths.edges.get(state, ())]
         found: dict[str, list[Edge]] = {}
         for state in states:
@@ -189,12 +170,10 @@ class Builder:
         edges = self.after_calls.get(node.state) or self.paths.edges.get(node.state, [])
         if node.via and not node.inside:
             seen = self.paths.following.get((node.state, node.via), set())
-            return [edge for edge in edges if edge in seen or self._answers(edge)] if seen else edges
+            if seen:  # a special token may open the text of an answer wherever the machine accepts it
+                opens = [self._is_content(each.dest) and each.trigger in self.spec.special_tokens for each in edges]
+                return [each for each, answers in zip(edges, opens, strict=True) if answers or each in seen]
         return edges
-
-    def _answers(self, edge: Edge) -> bool:
-        """Return whether an edge opens a frame for the text of an answer, valid wherever the machine accepts it."""
-        return self.spec.states[edge.dest].meaning == "content" and edge.trigger in self.spec.special_tokens
 
     # --- the moves ------------------------------------------------------------------------------------------------
 
@@ -210,18 +189,19 @@ class Builder:
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
             edges = [edge for edge in edges if "open_arguments" not in edge.actions]
-        behind = node.state in self.ended and self.spec.states[node.state].meaning == "content"
+        behind = node.state in self.ended and self._is_content(node.state)
         for edge in edges:
             for lead in sorted({edge.lead, *(_BLANKS if behind and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node) and END not in missed:
-            ends = {edge.lead for edge in edges if self._ends(edge) and self._has_arguments(node, edge)}
-            for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
-                yield Lit(lead) if lead else EMPTY, None
+            empty = node.tool < 0 or self.request.tools[node.tool].may_be_empty
+            yield from self._end_moves([edge for edge in edges if empty or "no_arguments" not in edge.actions], behind)
 
-    def _has_arguments(self, node: Node, edge: Edge) -> bool:
-        """Return whether the call that an edge ends has its required arguments."""
-        return "no_arguments" not in edge.actions or node.tool < 0 or self.request.tools[node.tool].may_be_empty
+    def _end_moves(self, edges: list[Edge], behind: bool) -> Iterator[tuple[Expr, None]]:
+        """Yield the blanks with which an output may end."""
+        ends = {edge.lead for edge in edges if self._ends(edge)}
+        for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
+            yield Lit(lead) if lead else EMPTY, None
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
@@ -267,14 +247,13 @@ class Builder:
         """Return the states in which it matters which function is called: its arguments or its name come later."""
         found: set[str] = set()
         behind: dict[str, set[str]] = {}
-        for source, edges in self.paths.edges.items():
-            for edge in edges:
-                arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
-                again = self._has(edge.trigger, "name") and "name" not in edge.actions
-                if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
-                    found.add(source)
-                if "name" not in edge.actions:
-                    behind.setdefault(edge.dest, set()).add(source)
+        for edge in self.every:
+            arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
+            again = self._has(edge.trigger, "name") and "name" not in edge.actions
+            if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
+                found.add(edge.source)
+            if "name" not in edge.actions:
+                behind.setdefault(edge.dest, set()).add(edge.source)
         pending = list(found)
         while pending:
             for source in behind.get(pending.pop(), set()) - found:
@@ -286,9 +265,7 @@ class Builder:
     def _named_late(self) -> set[str]:
         """Return the states after arguments whose name comes later."""
         edges = self.paths.edges
-        into = {
-            edge.dest for some in edges.values() for edge in some if self.spec.states[edge.dest].meaning == "arguments"
-        }
+        into = {edge.dest for edge in self.every if self.spec.states[edge.dest].meaning == "arguments"}
         pending = [edge.dest for state in into for edge in edges.get(state, ()) if not _ends_arguments(edge)]
         found: set[str] = set()
         named = False
@@ -325,11 +302,8 @@ class Builder:
         return self._marker(edge), edge.dest, via
 
     def _marker(self, edge: Edge) -> Expr:
-        """Return the text of a transition, in which special tokens are tokens, or its special token."""
-        tokens = self.request.tokens
-        if edge.trigger in self.spec.special_tokens and edge.text in tokens:
-            return Token(edge.text, tokens[edge.text])
-        return Lit(edge.text) if edge.trigger in self.spec.special_tokens else with_tokens(edge.text, tokens)
+        """Return the text of a transition, in which special tokens are tokens."""
+        return self.request.tokens.written(edge.text)
 
     def _has(self, trigger: str, action: str) -> bool:
         """Return whether any transition with this trigger has an action."""
@@ -341,7 +315,7 @@ class Builder:
             allowed = characters_of(shape.first, allowed)
         body: Expr = Chars(allowed, allowed, 40)
         if length:
-            body = Repeat(Class(joined_ranges((ord(char), ord(char)) for char in allowed)), length, length)
+            body = Repeat(class_of(allowed), length, length)
         return seq(Lit('"'), body, Lit('"')) if quoted else body
 
     # --- arguments as one value -----------------------------------------------------------------------------------
@@ -379,7 +353,7 @@ class Builder:
                 "give the request without tools, or with `tool_choice` none"
             )
         inside = replace(node, state=waiting, via="", inside=True)
-        later_edges = self._inner_edges(waiting)
+        later_edges = [each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions]
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before the first argument
             label = seq(Lit(edge.lead), self._marker(edge))
@@ -397,18 +371,9 @@ class Builder:
 
     def _waiting(self) -> str | None:
         """Return the state between two arguments: the one from which the arguments are closed."""
-        closing = [
-            source
-            for source, edges in self.paths.edges.items()
-            if any("close_arguments" in edge.actions for edge in edges)
-        ]
-        opened = {
-            edge.dest for edges in self.paths.edges.values() for edge in edges if "open_arguments" in edge.actions
-        }
+        closing = [edge.source for edge in self.every if "close_arguments" in edge.actions]
+        opened = {edge.dest for edge in self.every if "open_arguments" in edge.actions}
         return next((source for source in closing if source not in opened), closing[0] if closing else None)
-
-    def _inner_edges(self, state: str) -> list[Edge]:
-        return [edge for edge in self.paths.edges.get(state, ()) if "close_arguments" not in edge.actions]
 
     def _closing_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
         for edge in self.paths.edges.get(node.state, ()):
@@ -423,12 +388,13 @@ class Builder:
 
     def _forbidden(self, state: str) -> Forbidden:
         if state not in self.known_forbidden:
-            content = [each for each in self.paths.texts if self.spec.states[each].meaning == "content"]
-            alike = (
-                {state, *content} if self.spec.states[state].meaning == "content" else {state}
-            )  # one for all answers
-            every = (forbidden_words(self.spec, self.rows, each, self.request.declared) for each in alike)
-            kept = set(chain(*every)) - set(self._token_texts())
+            alike = {state}
+            if self._is_content(state):  # one for all answers
+                alike.update(filter(self._is_content, self.paths.texts))
+            words = chain(*(forbidden_words(self.spec, self.rows, each, self.request.declared) for each in alike))
+            special = [self.spec.terminals[trigger] for trigger in self.spec.special_tokens]
+            markers = {shape.text for shape in special if isinstance(shape, Literal)}
+            kept = {word for word in words if word not in markers or self.request.tokens.is_text(word)}
             self._note_on_words(state, kept)
             self.known_forbidden[state] = Forbidden(tuple(sorted(kept)))
         return self.known_forbidden[state]
@@ -444,17 +410,10 @@ class Builder:
             some, none = "text holds no declared name as a call has it", "without functions, text may hold what is one"
             self.note(f"calls have no marker: {some if self.request.declared else none}")
 
-    def _token_texts(self) -> Iterator[str]:
-        """Yield the markers that are only tokens: text may contain them as characters."""
-        for trigger in self.spec.special_tokens:
-            shape = self.spec.terminals[trigger]
-            if isinstance(shape, Literal) and not self.request.is_text(shape.text):
-                yield shape.text
-
     def _text_edges(self, state: str) -> list[Edge]:
         """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
         edges = list(self.paths.edges.get(state, ()))
-        if self.spec.states[state].meaning == "content":
+        if self._is_content(state):
             row = self.rows[state]
             edges += [edge for edge in self.pooled if edge.trigger in row and row[edge.trigger].dest == edge.dest]
         found: dict[tuple[str, str, str], Edge] = {}
@@ -465,7 +424,7 @@ class Builder:
 
     def _text_ends(self, state: str) -> bool:
         """Return whether an output may end in the text of a state."""
-        return self.spec.states[state].meaning == "content" or state in self.ended
+        return self._is_content(state) or state in self.ended
 
     def _like(self, state: str) -> str:
         """Return the first state of free text with the same transitions as this one."""
@@ -492,35 +451,32 @@ class Builder:
 
     def _without_code(self, node: Node, forbidden: Forbidden) -> Forbidden:
         """Return what text must not contain if a call must follow it."""
-        if not self.request.required or node.called or self.spec.states[node.state].meaning != "content":
+        if not self.request.required or node.called or not self._is_content(node.state):
             return forbidden
         self.note("text before a call that must come holds no backtick, because a call in code is text")
         return Forbidden((*forbidden.words, "`"))
 
     def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
         spec, request = self.spec, self.request
-        meaning = spec.states[node.state].meaning
-        answering = meaning == "content" and request.answer is not None
+        content = self._is_content(node.state)
         edges = self._text_edges(node.state)
         rows = self.rows
-        at_once = meaning == "content" and request.required and not node.called and not request.text_before_calls
+        at_once = request.required and not node.called and not request.text_before_calls
         for edge in edges:
-            thinking = meaning == "content" and spec.states[edge.dest].meaning == "reasoning"
-            if thinking and node.begun:
-                continue
-            if not thinking and meaning == "content" and (node.due or not node.begun):
+            thinking = content and spec.states[edge.dest].meaning == "reasoning"
+            if node.begun if thinking else content and (node.due or not node.begun):
                 continue
             for label, dest in self._step(node, edge, ""):
                 if thinking:
                     yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
-                elif at_once or answering:
+                elif content and (at_once or request.answer is not None):
                     leads = sorted(self._leads(node, edge) | _BLANKS)
                     yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
                 elif TEXT in rows[node.state] and edge.trigger not in rows[rows[node.state][TEXT].dest]:
                     for lead in sorted(self._leads(node, edge)):  # after text, the trigger would be text as well
                         yield seq(Lit(lead), label), dest
                 else:
-                    yield from self._until(node.state, forbidden, label, dest, meaning == "content")
+                    yield from self._until(node.state, forbidden, label, dest, content)
         if not node.due:
             yield from self._ends_in_text(node, forbidden, edges)
 
@@ -528,8 +484,8 @@ class Builder:
         self, node: Node, forbidden: Forbidden, edges: Iterable[Edge]
     ) -> Iterator[tuple[Expr, Node | None]]:
         """Yield the moves with which an output ends in a state of text, or with which its text begins."""
-        answer = self.request.answer if self.spec.states[node.state].meaning == "content" else None
-        if self.spec.states[node.state].meaning == "content" and not node.begun:
+        answer = self.request.answer if self._is_content(node.state) else None
+        if self._is_content(node.state) and not node.begun:
             yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answer is not None:
             if not node.called and not self.request.required:
@@ -553,35 +509,36 @@ class Builder:
         self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
     ) -> Iterator[tuple[Expr, Node | None]]:
         """Yield free text up to a transition, which begins at the first character that can no longer be text."""
-        text = label.text if isinstance(label, Lit) else ""
-        pending: list[tuple[str, Expr, Node | None, int]] = [(text, EMPTY, dest, 0)] if text else []
-        if not text:
-            head, rest = (
-                (label.parts[0], seq(*label.parts[1:])) if isinstance(label, Seq) and label.parts else (label, EMPTY)
-            )
-            if isinstance(head, Lit):
-                pending.append((head.text, rest, dest, 9))
-            elif isinstance(head, Token):
-                if calling and dest is not None and not self._is_text(dest.state):
-                    self.triggers.setdefault(head.text)
-                yield seq(Text(forbidden), label), dest
+        head, rest = split(label)
+        if isinstance(head, Token):
+            self._begins(head.text, dest, calling)
+            yield seq(Text(forbidden), label), dest
+        pending = [(head.text, rest, dest, 0)] if isinstance(head, Lit) else []
         while pending:
             text, rest, dest, depth = pending.pop()
-            whole = [text.find(end) + len(end) for end in self.ends[state] if end in text]
-            at = min(whole) if whole else first_completion(forbidden.words, text)
-            if not at and depth < 6 and rest == EMPTY and dest is not None and not self._is_text(dest.state):
-                further = list(self._moves(dest))  # empty if a function cannot be called
-                if all(begins_fixed(each) for each, _ in further):
-                    for each, following in further:
-                        fixed, tail = split_fixed(each)
-                        pending.append((text + fixed, tail, following, depth + 1))
-                    continue
+            at = first_completion(tuple(self.ends[state]), text) or first_completion(forbidden.words, text)
+            further = None if at or depth == _MOST_JOINED or rest != EMPTY else self._fixed_moves(dest)
+            if further is not None:
+                pending += [(text + fixed, tail, following, depth + 1) for fixed, tail, following in further]
+                continue
             closer, left = (text[:at], text[at:]) if at else (text, "")
-            if calling and dest is not None and not self._is_text(dest.state):
-                self.triggers.setdefault(closer)
+            self._begins(closer, dest, calling)
             if not at:  # several things may follow, so the word itself ends the text
                 self.ends[state][text] = None
             yield seq(Text(forbidden, closer), Lit(left), rest), dest
+
+    def _begins(self, word: str, dest: Node | None, calling: bool) -> None:
+        """Remember the word with which a call begins, if this is one."""
+        if calling and dest is not None and not self._is_text(dest.state):
+            self.triggers.setdefault(word)
+
+    def _fixed_moves(self, dest: Node | None) -> list[tuple[str, Expr, Node | None]] | None:
+        """Return the moves, which begin with fixed texts; None if one does not. A function may have no move."""
+        if dest is None or self._is_text(dest.state):
+            return None
+        moves = [(*split(label), following) for label, following in self._moves(dest)]
+        fixed = [(head.text, rest, following) for head, rest, following in moves if isinstance(head, Lit)]
+        return fixed if len(fixed) == len(moves) else None
 
 
 def _ends_arguments(edge: Edge) -> bool:

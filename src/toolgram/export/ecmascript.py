@@ -1,11 +1,9 @@
 """Regular expressions of JSON Schema, which are ECMAScript's, as expressions.
 
-Strategy: a small parser, because the libraries on the index match and give no tree (regress, corvus-regex-ecma262), and
-Python's own parser reads another language (`\\d` of Unicode, no `\\p`, no `\\cA`). A pattern may match anywhere in a
-text, so any text may precede or follow it unless it is anchored. Lookaround, backreferences, properties other than
-general categories, and anchors in the middle have no expression: such a pattern is left out, and a note reports it.
-Classes are those of the `u` flag: `\\d` and `\\w` are ASCII. Derivatives decide whether a text matches, so no untrusted
-pattern is ever run with backtracking.
+Strategy: a small parser, because the libraries on the index give no tree, and Python's own parser reads another
+language. A pattern may match anywhere in a text, so any text may precede or follow it unless it is anchored. A pattern
+without an expression (lookaround, backreferences, scripts, anchors in the middle) is left out, and a note reports it.
+Derivatives decide whether a text matches, so no untrusted pattern is ever run with backtracking.
 """
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -25,13 +21,18 @@ from toolgram.export.expressions import (
     Class,
     Expr,
     Lit,
+    Ref,
     Repeat,
     Seq,
     Star,
+    children,
     choice,
     complement,
     joined_ranges,
+    may_be_empty,
+    rebuilt,
     seq,
+    split,
     star,
 )
 from toolgram.limits import MAX_PATTERN_DEPTH, MOST_PATTERN_PARTS, MOST_REPETITIONS
@@ -48,6 +49,7 @@ _SPACE: Ranges = (
 )
 _SETS = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
+_MARKS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _COUNT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 _CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|c([A-Za-z])")
 _PROPERTY = re.compile(r"([pP])\{(?:(?:General_Category|gc)=)?(\w+)\}")
@@ -56,7 +58,7 @@ _LONG_NAMES = {"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll"
                "Decimal_Number": "Nd", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Space_Separator": "Zs",
                "Other": "C", "Control": "Cc"}  # fmt: skip
 _LONGEST_SHOWN = 80
-_BEGIN, _END = object(), object()
+_BEGIN, _END = Ref("^"), Ref("$")
 
 
 class NotAPattern(ValueError):
@@ -65,18 +67,6 @@ class NotAPattern(ValueError):
 
 class _NoExpression(Exception):
     """A pattern that has no expression."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    options: list[list[object]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Times:
-    body: object
-    low: int
-    high: int | None
 
 
 @lru_cache(maxsize=512)
@@ -108,7 +98,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth, self.parts = text, 0, 0, 0
 
-    def whole(self) -> list[list[object]]:
+    def whole(self) -> Choice:
         found = self.options()
         if self.at < len(self.text):
             raise NotAPattern("a bracket closes nothing")
@@ -125,8 +115,9 @@ class _Reader:
         self.at = found.end() if found else self.at
         return found
 
-    def options(self) -> list[list[object]]:
-        found: list[list[object]] = [[]]
+    def options(self) -> Choice:
+        """Return the alternatives up to a bracket or the end, each as a sequence, without any simplification."""
+        found: list[list[Expr]] = [[]]
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.takes("|"):
                 found.append([])
@@ -135,9 +126,9 @@ class _Reader:
             if self.parts > MOST_PATTERN_PARTS:
                 raise _NoExpression
             found[-1].append(self.times(self.term()))
-        return found
+        return Choice(tuple(Seq(tuple(each)) for each in found))
 
-    def term(self) -> object:
+    def term(self) -> Expr:
         char = self.text[self.at]
         self.at += 1
         match char:
@@ -158,7 +149,7 @@ class _Reader:
                 raise NotAPattern(f"{char} repeats nothing")
         return _character(ord(char))
 
-    def group(self) -> _Group:
+    def group(self) -> Choice:
         if self.text.startswith("?", self.at) and not self.matched(_GROUP):
             raise _NoExpression  # lookaround, or flags
         self.depth += 1
@@ -168,19 +159,17 @@ class _Reader:
         self.depth -= 1
         if not self.takes(")"):
             raise NotAPattern("a bracket is not closed")
-        return _Group(found)
+        return found
 
-    def times(self, body: object) -> object:
+    def times(self, body: Expr) -> Expr:
         """Return a term with its quantifier, if one follows."""
-        low, high = 1, 1
-        marks: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        low, most = 1, None
         counted = self.matched(_COUNT)
-        most: int | None = high
         if counted:
             low = int(counted[1])
             most = low if counted[2] is None else int(counted[3]) if counted[3] else None
-        elif self.text[self.at : self.at + 1] in (*marks,):
-            low, most = marks[self.text[self.at]]
+        elif self.text[self.at : self.at + 1] in (*_MARKS,):
+            low, most = _MARKS[self.text[self.at]]
             self.at += 1
         else:
             return body
@@ -189,7 +178,7 @@ class _Reader:
             raise _NoExpression
         if most is not None and low > most:
             raise NotAPattern("a count ends before it begins")
-        return _Times(body, low, most)
+        return Repeat(body, low, most)
 
     def escape(self, inside: bool) -> int | Ranges:
         """Return the character or set that follows a backslash."""
@@ -267,52 +256,43 @@ def _category(name: str) -> Ranges:
     codes = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(short)]
     if not codes or len(short) > 2:
         raise _NoExpression  # a script, or another property
-    found = [(codes[0], codes[0])]
-    for code in codes[1:]:
-        if code == found[-1][1] + 1:
-            found[-1] = (found[-1][0], code)
-        else:
-            found.append((code, code))
-    return tuple(found)
+    return joined_ranges((code, code) for code in codes)
 
 
 # --- expressions --------------------------------------------------------------------------------------------------
 
 
-def _whole(options: Sequence[Sequence[object]], begun: bool, ended: bool) -> Expr:
+def _whole(read: Choice, begun: bool, ended: bool) -> Expr:
     """Return whole texts: any text may precede or follow what is not anchored."""
-    return choice(*(_anchored(list(items), begun, ended) for items in options))
+    return choice(*(_anchored(list(children(items)), begun, ended) for items in read.options))
 
 
-def _anchored(items: list[object], begun: bool, ended: bool) -> Expr:
+def _anchored(items: list[Expr], begun: bool, ended: bool) -> Expr:
     while items and items[0] is _BEGIN:
         items, begun = items[1:], True
     while items and items[-1] is _END:
         items, ended = items[:-1], True
-    if len(items) == 1 and isinstance(items[0], _Group):
-        return _whole(items[0].options, begun, ended)
+    if len(items) == 1 and isinstance(items[0], Choice) and items[0] != NOTHING:
+        return _whole(items[0], begun, ended)
     found = seq(*map(_expression, items))
     if found == EMPTY and not begun and not ended:
         return star(ALL)
     return seq(EMPTY if begun else star(ALL), found, EMPTY if ended else star(ALL))
 
 
-def _expression(item: object) -> Expr:
-    match item:
-        case _Group():
-            return choice(*(seq(*map(_expression, each)) for each in item.options))
-        case _Times():
-            body = _expression(item.body)
-            if max(item.low, item.high or 0) > MOST_REPETITIONS:
-                raise _NoExpression
-            if body == EMPTY or item.high == 0:
-                return EMPTY
-            if body == NOTHING:
-                return EMPTY if not item.low else NOTHING
-            return body if (item.low, item.high) == (1, 1) else Repeat(body, item.low, item.high)
-        case Lit() | Class() | Choice():
-            return item
-    raise _NoExpression  # an anchor in the middle
+def _expression(item: Expr) -> Expr:
+    if isinstance(item, Ref):
+        raise _NoExpression  # an anchor in the middle
+    if not isinstance(item, Repeat):
+        return rebuilt(item, _expression)
+    body = _expression(item.body)
+    if max(item.low, item.high or 0) > MOST_REPETITIONS:
+        raise _NoExpression
+    if body == EMPTY or item.high == 0:
+        return EMPTY
+    if body == NOTHING:
+        return EMPTY if not item.low else NOTHING
+    return body if (item.low, item.high) == (1, 1) else Repeat(body, item.low, item.high)
 
 
 # --- matching -----------------------------------------------------------------------------------------------------
@@ -324,17 +304,17 @@ def matches(expr: Expr, text: str) -> bool:
         expr = _after(expr, char)
         if expr == NOTHING:
             return False
-    return _may_be_empty(expr)
+    return may_be_empty(expr)
 
 
 @lru_cache(maxsize=4096)
 def _after(expr: Expr, char: str) -> Expr:
     """Return the rest of an expression after a character."""
     match expr:
-        case Lit():
-            return Lit(expr.text[1:]) if expr.text[1:] and expr.text[0] == char else _empty_if(expr.text == char)
-        case Class():
-            return _empty_if(any(low <= ord(char) <= high for low, high in expr.ranges))
+        case Lit() if expr.text.startswith(char):
+            return Lit(expr.text[1:]) if expr.text[1:] else EMPTY
+        case Class() if any(low <= ord(char) <= high for low, high in expr.ranges):
+            return EMPTY
         case Choice():
             return choice(*(_after(each, char) for each in expr.options))
         case Star():
@@ -344,22 +324,47 @@ def _after(expr: Expr, char: str) -> Expr:
             again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
             return seq(_after(expr.body, char), again)
         case Seq() if expr.parts:
-            head, rest = expr.parts[0], seq(*expr.parts[1:])
+            head, rest = split(expr)
             found = seq(_after(head, char), rest)
-            return choice(found, _after(rest, char)) if _may_be_empty(head) else found
+            return choice(found, _after(rest, char)) if may_be_empty(head) else found
     return NOTHING
 
 
-def _empty_if(condition: bool) -> Expr:
-    return EMPTY if condition else NOTHING
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+_FOURTH = r"([02468][048]|[13579][26])"  # two digits that are divisible by four
+_DATE = (
+    r"([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+    rf"|([0-9]{{2}}(0[48]|[2468][048]|[13579][26])|{_FOURTH}00)-02-29)"
+)
+_HOST = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_SPAN = r"([0-9]+H([0-9]+M)?([0-9]+S)?|[0-9]+M([0-9]+S)?|[0-9]+S)"
+_IN_URI = r"([A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
+FORMATS = {
+    "date": f"^{_DATE}$",
+    "time": f"^{_TIME}$",
+    "date-time": f"^{_DATE}[Tt]{_TIME}$",
+    "duration": f"^P([0-9]+W|([0-9]+Y([0-9]+M)?([0-9]+D)?|[0-9]+M([0-9]+D)?|[0-9]+D)(T{_SPAN})?|T{_SPAN})$",
+    "email": rf"^{_ATOM}+(\.{_ATOM}+)*@{_HOST}$",
+    "hostname": f"^{_HOST}$",
+    "ipv4": rf"^{_BYTE}(\.{_BYTE}){{3}}$",
+    "ipv6": r"^[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*$",
+    "uuid": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
+    "uri": rf"^[A-Za-z][A-Za-z0-9+.-]*:(//\[[0-9A-Fa-f:.]+\]|{_IN_URI}){_IN_URI}*(#{_IN_URI}*)?$",
+}
+# Formats whose regular expression enforces the form, but not every rule.
+FORMS_ONLY = {
+    "email": "how long its parts are",
+    "hostname": "how long its parts are",
+    "ipv6": "how many groups it has",
+    "uri": "what its host and port may be",
+}
 
 
-def _may_be_empty(expr: Expr) -> bool:
-    match expr:
-        case Seq():
-            return all(map(_may_be_empty, expr.parts))
-        case Choice():
-            return any(map(_may_be_empty, expr.options))
-        case Repeat():
-            return not expr.low or _may_be_empty(expr.body)
-    return isinstance(expr, Star)
+@lru_cache(maxsize=64)
+def format_text(name: str) -> Expr | None:
+    """Return the texts of a format; None if the format is not known."""
+    return pattern_text(FORMATS[name]) if name in FORMATS else None

@@ -1,22 +1,23 @@
 """Values with elements inside: each member of an object and each item of a list is an element with a name.
 
-Strategy: the tag that closes an element has its name, so a value is written together with its closing tag, and its
-content follows the schema. A text must not contain a tag: it may begin like one, if it does not continue like one that
-closes another element. Elements of a schema that refers to itself are written a few levels deep.
+Strategy: the tag that closes an element has its name, so a value is written together with its closing tag. A text must
+not contain a tag of an open element. Elements of a schema that refers to itself are written a few levels deep.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram.export.arguments import schema_text
-from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Text, choice, optional, seq
+from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Note, Text, choice, optional, seq
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.values import alternatives, text_of_schema, times
 from toolgram.limits import MAX_EXPORTED_ELEMENTS
 
+_is_name = re.compile(r"[^<>/\s]+").fullmatch
 _ENFORCED = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
@@ -30,7 +31,7 @@ class Elements:
         self,
         notation: Sequence[str],
         definitions: Mapping[str, Any],
-        note: Callable[[str], object],
+        note: Note,
         tokens: Tokens = NO_TOKENS,
     ) -> None:
         self._tokens = tokens
@@ -62,6 +63,7 @@ class Elements:
         extra = sorted(set(schema) - {"type", *_ENFORCED[kind]})
         if extra:
             self._note(f"{', '.join(extra)} is not enforced on elements")
+        self._note("elements follow each other directly: no line end is written between them")
         inside = self._members(names, schema) if kind == "object" else self._items(names, schema)
         return seq(inside, closer)
 
@@ -100,7 +102,3 @@ class Elements:
         if schema.get("additionalProperties", True) is not False:
             self._note("members of objects that no schema declares are not written")
         return seq(*found)
-
-
-def _is_name(name: str) -> bool:
-    return bool(name) and not any(char in "<>/" or char.isspace() for char in name)

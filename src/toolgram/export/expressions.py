@@ -1,16 +1,14 @@
 """The one form that all exporters write from: regular expressions over text, with values of other languages as leaves.
 
-Strategy: outside of values a format is regular, so a tree without names is enough. A structural tag can express nothing
-else. Nodes are immutable, and equal nodes are the same object. The constructors keep the tree small: no nested
-sequences, adjacent texts joined, a common beginning of alternatives written once. `NOTHING` is the expression that no
-text matches: alternatives without an end disappear.
+Strategy: outside of values a format is regular, so a tree without names is enough. Nodes are immutable, and equal nodes
+are the same object. The constructors keep the tree small: no nested sequences, adjacent texts joined, a common
+beginning of alternatives written once. `NOTHING` is what no text matches: alternatives without an end disappear.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -26,14 +24,8 @@ class _Once(type):
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         made = super().__call__(*args, **fields)
-        key = (cls, *vars(made).values())
-        found = _known.get(key)
-        if found is None:
-            with _making:
-                found = _known.get(key)
-                if found is None:
-                    found = _known[key] = made
-        return found
+        with _making:
+            return _known.setdefault((cls, *vars(made).values()), made)
 
 
 _known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
@@ -225,6 +217,8 @@ Expr: TypeAlias = (
     | Ref
 )
 
+Note: TypeAlias = Callable[[str], object]
+
 EMPTY = Seq(())
 NOTHING = Choice(())
 
@@ -269,25 +263,14 @@ def choice(*options: Expr) -> Expr:
         flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
     groups: dict[Expr, list[Expr]] = {}
     for option in flat:
-        head = option.parts[0] if isinstance(option, Seq) and option.parts else option
-        groups.setdefault(head, []).append(option)
+        groups.setdefault(split(option)[0], []).append(option)
     result: list[Expr] = []
     for head, members in groups.items():
         if len(members) == 1 or head == EMPTY:
             result += members
         else:
-            rests = [seq(*each.parts[1:]) if isinstance(each, Seq) else EMPTY for each in members]
-            result.append(seq(head, choice(*rests)))
+            result.append(seq(head, choice(*(split(each)[1] for each in members))))
     return result[0] if len(result) == 1 else Choice(tuple(result))
-
-
-def with_tokens(text: str, tokens: Mapping[str, int | None]) -> Expr:
-    """Return a fixed text in which the texts of tokens are tokens."""
-    inside = sorted((token for token in tokens if token in text), key=len, reverse=True)
-    if not inside:
-        return Lit(text)
-    parts = re.split(f"({'|'.join(map(re.escape, inside))})", text)
-    return seq(*(Token(part, tokens[part]) if part in tokens else Lit(part) for part in parts))
 
 
 def star(body: Expr) -> Expr:
@@ -316,6 +299,11 @@ def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], .
     return tuple(found)
 
 
+def class_of(characters: Iterable[str]) -> Class:
+    """Return the set of some characters."""
+    return Class(joined_ranges((ord(char), ord(char)) for char in characters))
+
+
 def complement(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return all other code points."""
     found: list[tuple[int, int]] = []
@@ -342,16 +330,18 @@ def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
 def behind(expr: Expr, read: str) -> Expr:
     """Return the rest of an expression after `read`, the beginning of a marker that is already written."""
     match expr:
-        case Lit():
-            if expr.text.startswith(read):
-                return Lit(expr.text[len(read) :])
-            return NOTHING
-        case Token():
-            return EMPTY if expr.text == read else NOTHING
-        case Text():
-            return Lit(expr.closer[len(read) :]) if expr.closer.startswith(read) else NOTHING
-        case Seq():
-            return behind_seq(expr.parts, read)
+        case Lit() if expr.text.startswith(read):
+            return Lit(expr.text[len(read) :])
+        case Token() if expr.text == read:
+            return EMPTY
+        case Text() if expr.closer.startswith(read):
+            return Lit(expr.closer[len(read) :])
+        case Seq() if expr.parts:
+            head, rest = split(expr)
+            if isinstance(head, Lit) and len(head.text) < len(read):
+                return behind(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
+            found = seq(behind(head, read), rest)
+            return choice(found, behind(rest, read)) if may_be_empty(head) else found
         case Choice():
             return choice(*(behind(option, read) for option in expr.options))
         case Star():
@@ -359,22 +349,18 @@ def behind(expr: Expr, read: str) -> Expr:
     return NOTHING
 
 
-def _may_be_empty(part: Expr) -> bool:
-    empty = isinstance(part, Star) or (isinstance(part, Choice) and EMPTY in part.options)
-    return empty or (isinstance(part, Text) and not part.closer)
-
-
-def behind_seq(parts: tuple[Expr, ...], read: str) -> Expr:
-    """Return the rest of a sequence after `read`."""
-    if not read:
-        return seq(*parts)
-    if not parts:
-        return NOTHING
-    head, rest = parts[0], parts[1:]
-    if isinstance(head, Lit) and len(head.text) < len(read):
-        return behind_seq(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
-    found = seq(behind(head, read), *rest)
-    return choice(found, behind_seq(rest, read)) if _may_be_empty(head) else found
+def may_be_empty(expr: Expr) -> bool:
+    """Return whether an expression of texts also matches the empty text."""
+    match expr:
+        case Seq():
+            return all(map(may_be_empty, expr.parts))
+        case Choice():
+            return any(map(may_be_empty, expr.options))
+        case Repeat():
+            return not expr.low or may_be_empty(expr.body)
+        case Text():
+            return not expr.closer
+    return isinstance(expr, Star)
 
 
 def children(expr: Expr) -> list[Expr]:
@@ -393,19 +379,55 @@ def children(expr: Expr) -> list[Expr]:
     return []
 
 
-def members_in_turn(members: Members) -> Expr:
+def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression in which each part is what `made` returns for it."""
+    match expr:
+        case Seq():
+            return seq(*map(made, expr.parts))
+        case Choice():
+            return choice(*map(made, expr.options))
+        case Star():
+            return star(made(expr.body))
+        case Repeat():
+            return replace(expr, body=made(expr.body))
+        case Members():
+            found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
+            return Members(tuple(found), expr.any_order)
+    return expr
+
+
+def inside(root: Expr) -> Iterator[Expr]:
+    """Yield an expression and everything inside it, each once."""
+    pending, seen = [root], set[Expr]()
+    while pending:
+        here = pending.pop()
+        if here not in seen:
+            seen.add(here)
+            yield here
+            pending += children(here)
+
+
+def split(expr: Expr) -> tuple[Expr, Expr]:
+    """Return the first part of an expression, and the rest."""
+    if isinstance(expr, Seq) and expr.parts:
+        return expr.parts[0], seq(*expr.parts[1:])
+    return expr, EMPTY
+
+
+def members_in_turn(members: Members, note: Note) -> Expr:
     """Return arguments in their own order. Of very many, those between two required ones may repeat, in any order."""
     if sum(not member.required for member in members.members) > MOST_OPTIONAL_MEMBERS:
+        note(f"of more than {MOST_OPTIONAL_MEMBERS} members that are not required, each may be repeated, in any order")
         return _in_runs(members.members)
     found = members.members
     first_needed = next((at for at, member in enumerate(found) if member.required), len(found) - 1)
     following = [seq(*map(_later, found[first_needed + 1 :]))]  # what may come after a member
     for member in reversed(found[1 : first_needed + 1]):
         following.insert(0, seq(_later(member), following[0]))
-    begun = (_begun(member, rest) for member, rest in zip(found[: first_needed + 1], following, strict=True))
     whole: Expr = NOTHING
-    for each in reversed(list(begun)):
-        whole = choice(each, whole)
+    for member, rest in reversed([*zip(found[: first_needed + 1], following, strict=True)]):
+        again = EMPTY if member.name else star(member.later)
+        whole = choice(seq(member.first, again, rest), whole)
     return whole
 
 
@@ -416,27 +438,16 @@ def _later(member: Member) -> Expr:
     return member.later if member.required else optional(member.later)
 
 
-def _begun(member: Member, following: Expr) -> Expr:
-    """Return a member that comes first, and what may follow it."""
-    return seq(member.first, following) if member.name else seq(member.first, star(member.later), following)
-
-
 def _in_runs(members: tuple[Member, ...]) -> Expr:
     """Return runs of optional members, separated by required ones: the result is as large as the members are."""
-    runs: list[list[Member]] = [[]]
-    required = [member for member in members if member.required]
+    runs: list[list[Member]] = [[]]  # each but the first begins with a required one
     for member in members:
         if member.required:
             runs.append([])
-        else:
-            runs[-1].append(member)
+        runs[-1].append(member)
     begun = seq(choice(*(each.first for each in runs[0])), star(choice(*(each.later for each in runs[0]))))
-    parts: list[Expr] = []
-    for member, run in zip(required, runs[1:], strict=True):
-        parts += [member.later, star(choice(*(each.later for each in run)))]
-    if not required:
-        return begun
-    return seq(choice(required[0].first, seq(begun, required[0].later)), *parts[1:])
+    parts = [part for first, *run in runs[1:] for part in (first.later, star(choice(*(each.later for each in run))))]
+    return seq(choice(runs[1][0].first, seq(begun, parts[0])), *parts[1:]) if parts else begun
 
 
 def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:
@@ -493,27 +504,4 @@ class Export:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the export as JSON-able data."""
-        return {
-            "target": self.target,
-            "text": self.text,
-            "triggers": list(self.triggers),
-            "stop": list(self.stop),
-            "preserved_tokens": list(self.preserved_tokens),
-            "notes": list(self.notes),
-        }
-
-
-def begins_fixed(label: Expr) -> bool:
-    """Return whether an expression begins with fixed text."""
-    head = label.parts[0] if isinstance(label, Seq) and label.parts else label
-    return isinstance(head, Lit)
-
-
-def split_fixed(label: Expr) -> tuple[str, Expr]:
-    """Return the fixed text with which an expression begins, and the rest."""
-    if isinstance(label, Lit):
-        return label.text, EMPTY
-    assert isinstance(label, Seq)
-    head = label.parts[0]
-    assert isinstance(head, Lit)
-    return head.text, seq(*label.parts[1:])
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}

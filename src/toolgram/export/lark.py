@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from types import UnionType
-from typing import Any
 
 from toolgram.export.expressions import (
     EMPTY,
@@ -31,16 +29,16 @@ from toolgram.export.expressions import (
     Star,
     Text,
     Token,
-    children,
     choice,
+    class_of,
     complement,
-    joined_ranges,
+    inside,
     members_in_turn,
     seq,
     star,
 )
-from toolgram.export.lexing import in_pieces, without_prefixes
-from toolgram.export.regexes import JSON_STRING, regex, regex_class, regex_ranges, regular
+from toolgram.export.passes import in_pieces, without_prefixes
+from toolgram.export.regexes import JSON_STRING, regex, regex_ranges, regular
 from toolgram.export.writing import RuleWriter, is_length
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
@@ -65,19 +63,6 @@ def _is_quoted(before: Expr, following: Expr) -> bool:
     return before.text.endswith('"') and before.text[:-1].rstrip().endswith(":") and following.text.startswith('"')
 
 
-def _holds(expr: Expr, kinds: type[Any] | UnionType) -> bool:
-    pending, seen = [expr], {id(expr)}
-    while pending:
-        here = pending.pop()
-        if isinstance(here, kinds):
-            return True
-        for each in children(here):
-            if id(each) not in seen:
-                seen.add(id(each))
-                pending.append(each)
-    return False
-
-
 class LlguidanceWriter(RuleWriter):
     """Lark as llguidance reads it: rules are lower case, terminals upper case, and the longest match wins."""
 
@@ -88,7 +73,7 @@ class LlguidanceWriter(RuleWriter):
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
         """Return the rules of the grammar, after the passes."""
         root = in_pieces(root)
-        self.has_tokens = _holds(root, Token)
+        self.has_tokens = any(isinstance(each, Token) for each in inside(root))
         return super().all_rules(without_prefixes(root))
 
     def spell(self, name: str) -> str:
@@ -99,11 +84,7 @@ class LlguidanceWriter(RuleWriter):
         """Return a Lark string."""
         return Atom(lark_string(text))
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """Return a regular expression of one class."""
-        return Atom(f"/{regex_class(characters, negated)}/")
-
-    def class_item(self, expr: Class) -> Piece:
+    def of_class(self, expr: Class) -> Atom:
         """Return a regular expression of one class."""
         return Atom(f"/{regex_ranges(expr.ranges)}/")
 
@@ -115,10 +96,10 @@ class LlguidanceWriter(RuleWriter):
             self.rules.append((name, Atom(body)))
         return Atom(name)
 
-    def characters(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: Chars) -> Piece:
         """Return a run as a terminal."""
-        rest = f"{regex_class(expr.rest, False)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
-        body = f"/{regex_class(expr.first, False)}{rest}/"
+        rest = f"{regex_ranges(class_of(expr.rest).ranges)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        body = f"/{regex_ranges(class_of(expr.first).ranges)}{rest}/"
         if expr.but:
             body += f" & ~/({'|'.join(map(regex, expr.but))})/"
         return self.terminal(body, "run", body)
@@ -133,11 +114,11 @@ class LlguidanceWriter(RuleWriter):
         """Return an expression as one item of a sequence."""
         return self._regular(expr) or super().item(expr)
 
-    def sequence(self, expr: Seq) -> Piece:
+    def of_seq(self, expr: Seq) -> Piece:
         """Return the items of a sequence."""
         if not self.length_limits:
             expr = Seq(tuple(map(self._id, (EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], EMPTY))))
-        return self._regular(expr) or super().sequence(expr)
+        return self._regular(expr) or super().of_seq(expr)
 
     def _id(self, before: Expr, expr: Expr, following: Expr) -> Expr:
         """Return an id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
@@ -150,9 +131,7 @@ class LlguidanceWriter(RuleWriter):
         if not isinstance(following, Token):
             return expr
         if isinstance(expr, Chars) and expr.most > 1 and not expr.but:
-            first, rest = (
-                Class(joined_ranges((ord(char), ord(char)) for char in each)) for each in (expr.first, expr.rest)
-            )
+            first, rest = class_of(expr.first), class_of(expr.rest)
         elif isinstance(expr, Repeat) and isinstance(expr.body, Class) and expr.low == expr.high:
             first = rest = expr.body
         else:
@@ -165,7 +144,9 @@ class LlguidanceWriter(RuleWriter):
 
     def _regular(self, expr: Expr) -> Piece | None:
         """Return the terminal of an expression with sets of characters if all of it is regular, or None."""
-        if isinstance(expr, Lit | Json | Text | Members) or not _holds(expr, Class | Repeat):
+        if isinstance(expr, Lit | Json | Text | Members):
+            return None
+        if not any(isinstance(each, Class | Repeat) for each in inside(expr)):
             return None
         if isinstance(expr, Seq) and any(isinstance(part, Break) for part in expr.parts):
             return None  # the first piece is a terminal elsewhere, to which a lexer that continues cannot return
@@ -174,16 +155,16 @@ class LlguidanceWriter(RuleWriter):
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else None
 
-    def reference(self, expr: Ref) -> Piece:
+    def of_ref(self, expr: Ref) -> Piece:
         """Return a rule of the inner language, or a terminal."""
         found = regular(expr)
-        return super().reference(expr) if found is None else self.terminal(found, "value", f"/{found}/")
+        return super().of_ref(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 
-    def blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
         return Counted(self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/"), "?")
 
-    def other_name(self, expr: OtherName) -> Piece:
+    def of_othername(self, expr: OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
         names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
         return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
@@ -219,13 +200,13 @@ class LlguidanceWriter(RuleWriter):
         """Return free text that must fit a pattern, as one terminal."""
         return self.text(expr)
 
-    def members(self, expr: Members) -> Piece:
+    def of_members(self, expr: Members) -> Piece:
         """Return arguments in any order: a rule for each set of arguments that may already be written."""
         named = [member for member in expr.members if member.name]
         if not expr.any_order or len(named) > _MOST_BITS:
             if expr.any_order:
                 self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
-            return self.item(self.ordered_in_turn(expr))
+            return self.item(self.counted(members_in_turn(expr, self.note)))
         if expr in self.names:
             return Atom(self.names[expr])
         if all(member.later == NOTHING for member in expr.members):  # one argument at most
@@ -242,7 +223,7 @@ class LlguidanceWriter(RuleWriter):
         bits = {member.name: bit for bit, member in enumerate(each for each in expr.members if each.name)}
         condition = ""
         for each in (each for member in expr.members for each in (member.first, member.later)):
-            self._count(each)
+            self.counted(each)
         for member in expr.members:
             then, where = f"{later}::_", ""
             if member.name:
@@ -256,12 +237,6 @@ class LlguidanceWriter(RuleWriter):
         self.rules.append((f"{first}::_", either(*firsts)))
         self.rules.append((f"{later}::_", either(end, *laters)))
         return Atom(self.names[expr])
-
-    def ordered_in_turn(self, expr: Members) -> Expr:
-        """Return arguments in their own order."""
-        found = members_in_turn(expr)
-        self._count(found)
-        return found
 
 
 def _ends_in_words(expr: Expr) -> bool:

@@ -6,10 +6,11 @@ distinguishes a token from its text, text may contain the marker's characters; o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolgram.export.expressions import Expr, Forbidden, Seq, Text, Token, seq, with_tokens
+from toolgram.export.expressions import Expr, Forbidden, Lit, Text, Token, seq, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,12 @@ class Tokens:
 
     def written(self, text: str) -> Expr:
         """Return a fixed text in which the texts of tokens are tokens."""
-        return with_tokens(text, dict(self.ids))
+        ids = dict(self.ids)
+        inside = sorted((token for token in ids if token in text), key=len, reverse=True)
+        if not inside:
+            return Lit(text)
+        parts = re.split(f"({'|'.join(map(re.escape, inside))})", text)
+        return seq(*(Token(part, ids[part]) if part in ids else Lit(part) for part in parts))
 
     def is_text(self, marker: str) -> bool:
         """Return whether a marker's characters in a text are read as that marker."""
@@ -33,7 +39,7 @@ class Tokens:
     def text_until(self, closer: str, words: Iterable[str], within: Expr | None = None) -> Expr:
         """Return free text without some words, up to a marker; `within` is an expression that it must also match."""
         ending = self.written(closer)
-        head = ending.parts[0] if isinstance(ending, Seq) else ending
+        head, _ = split(ending)
         if not isinstance(head, Token):
             return Text(Forbidden(tuple(words)), closer, within)
         kept = tuple(each for each in words if self.as_text or not each.startswith(head.text))

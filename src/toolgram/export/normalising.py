@@ -1,13 +1,10 @@
 """Convert a JSON Schema as clients send it to the one form that all writers read.
 
-Strategy: a place of the normal form combines what several places of the document require, because `$ref`, `allOf` and
-the keywords beside `anyOf` all add to each other. So a place is the list of those parts of the document, and it is
-computed once for each such list: shared parts, and schemas that contain themselves, cost no more than others.
-Alternatives are taken first: the keywords beside them become a part of each. The remaining keywords are joined type by
-type. Places that no value fits are removed afterwards, and places that are used in several places, or in themselves,
-become definitions.
+Strategy: a place of the normal form combines what several parts of the document require, because `$ref`, `allOf` and
+the keywords beside `anyOf` all add to each other. A place is computed once for each list of such parts. Alternatives
+are taken first: the keywords beside them become a part of each. Places that no value fits are removed afterwards.
 
-In the normal form each part is one of: `{}`; `{"anyOf": [...]}`; `{"enum": [...]}`; `{"$ref": "#/$defs/d1"}`; or
+Each part of the normal form is one of: `{}`; `{"anyOf": [...]}`; `{"enum": [...]}`; `{"$ref": "#/$defs/d1"}`; or
 `{"type": ...}` with one type and keywords of that type alone. An object always has `additionalProperties`. Notes report
 what cannot be kept.
 """
@@ -16,24 +13,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from toolgram.export.ecmascript import shortened
+from toolgram.export.expressions import Note
 from toolgram.export.schema_checks import (
     IGNORED,
     TYPES,
     Document,
     type_names,
 )
-from toolgram.export.schema_graph import Place, is_found, nesting, printed, removed_impossible
+from toolgram.export.schema_graph import Place, fits_kind, is_found, nesting, printed, removed_impossible
 from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
 
-Note = Callable[[str], object]
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
 Sides = tuple[Side, ...]
 
+_MOST_COMPARED = 40  # alternatives of `oneOf`
 _ALTERNATIVES = (("anyOf", 1), ("oneOf", 2))
 _TAKEN, _FOLLOWED = 3, 4  # whether alternatives were taken, and whether references were followed
 _PLAIN: dict[str, tuple[str, ...]] = {
@@ -68,7 +67,6 @@ class _Normaliser:
         self.every: list[Place] = []
         self.kept: list[Any] = []  # parts made here, alive as long as their ids are keys
         self.exclusive: list[tuple[Any, list[Place]]] = []  # the alternatives of `oneOf`
-        self.too_many = False
 
     def note(self, raw: Any, words: str) -> None:
         """Add a note with the path of a part."""
@@ -86,7 +84,8 @@ class _Normaliser:
         while self.pending:
             self._fill(*self.pending.pop())
         for raw, options in self.exclusive:
-            self._check_exclusive(raw, options)
+            if len(options) > _MOST_COMPARED or not all(one.excludes(other) for one, other in combinations(options, 2)):
+                self.note(raw, "oneOf is read as anyOf: a value may fit several of its alternatives")
         removed_impossible(self.every)
         if root.impossible:
             raise self.document.error("", "no value fits this schema" + (f" and is an {only}" if only else ""))
@@ -107,11 +106,7 @@ class _Normaliser:
         key = tuple((id(raw), taken) for raw, taken in sides)
         if key not in self.places:
             if len(self.places) > MOST_SCHEMA_PLACES:
-                if not self.too_many:
-                    self.say(
-                        f"the schema has more than {MOST_SCHEMA_PLACES:,} parts, and what is deeper is not enforced"
-                    )
-                self.too_many = True
+                self.say(f"the schema has more than {MOST_SCHEMA_PLACES:,} parts, and what is deeper is not enforced")
                 return Place(anything=True)
             self.places[key] = made = self._new()
             self.kept.append(sides)
@@ -199,13 +194,12 @@ class _Normaliser:
 
     def _values(self, place: Place, raws: list[Mapping[str, Any]], kinds: list[str], lists: list[list[Any]]) -> None:
         """Keep the listed values that have an allowed type and satisfy the keywords beside the list."""
-        texts = [{_identity(value) for value in values} for values in lists[1:]]
+        texts = set.intersection(*({_identity(value) for value in values} for values in lists))
         found: dict[str, Any] = {}
         for value in lists[0]:
-            text = _identity(value)
-            if text not in found and _has_kind(value, kinds) and all(text in each for each in texts):
-                found[text] = value
-        place.values = list(found.values())
+            if any(fits_kind(value, kind) for kind in kinds):
+                found.setdefault(_identity(value), value)
+        place.values = [value for text, value in found.items() if text in texts]
         rest = [
             self._made({k: v for k, v in raw.items() if k not in ("enum", "const", "$ref", "allOf")}) for raw in raws
         ]
@@ -235,45 +229,38 @@ class _Normaliser:
 
     def _text(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
         self._counts(place, raws, "minLength", "maxLength")
-        for key in ("pattern", "format"):
-            for raw in raws:
-                value = raw.get(key)
-                if not isinstance(value, str):
-                    continue
-                if place.said.setdefault(key, value) != value:
-                    self.note(
-                        raw, f"the {key} {shortened(value)} is not enforced, because another one holds there as well"
-                    )
+        for key, raw in ((key, raw) for key in ("pattern", "format") for raw in raws):
+            value = raw.get(key)
+            if isinstance(value, str) and place.said.setdefault(key, value) != value:
+                self.note(raw, f"the {key} {shortened(value)} is not enforced, because another one holds there as well")
 
     def _number(self, place: Place, kind: str, raws: list[Mapping[str, Any]]) -> None:
-        low: tuple[float, bool] | None = None  # the bound, and whether it is excluded
-        high: tuple[float, bool] | None = None
         for raw in raws:
-            for bound, excluded in _bounds(raw, "minimum", "exclusiveMinimum"):
-                low = (bound, excluded) if low is None else max(low, (bound, excluded))
-            for bound, excluded in _bounds(raw, "maximum", "exclusiveMaximum"):
-                high = (bound, excluded) if high is None or (bound, not excluded) < (high[0], not high[1]) else high
-            step = raw.get("multipleOf")
-            if isinstance(step, int | float) and not isinstance(step, bool) and 0 < step < math.inf:
-                known = place.said.get("multipleOf", step)
-                if isinstance(known, int) and isinstance(step, int):
-                    place.said["multipleOf"] = math.lcm(known, step)
-                else:
-                    place.said["multipleOf"] = known
-                    if known != step:
-                        self.note(raw, f"multipleOf {step} is not enforced, because another one holds there as well")
-        if kind == "integer":
-            if low is not None:
-                place.said["minimum"] = math.floor(low[0]) + 1 if low[1] else math.ceil(low[0])
-            if high is not None:
-                place.said["maximum"] = math.ceil(high[0]) - 1 if high[1] else math.floor(high[0])
-            if place.said.get("multipleOf") == 1:
-                del place.said["multipleOf"]
+            self._step(place, raw)
+        lows = [bound for raw in raws for bound in _bounds(raw, "minimum", "exclusiveMinimum")]
+        highs = [bound for raw in raws for bound in _bounds(raw, "maximum", "exclusiveMaximum")]
+        if lows:
+            low, excluded = max(lows)
+            if kind == "integer":
+                low, excluded = math.floor(low) + 1 if excluded else math.ceil(low), False
+            place.said["exclusiveMinimum" if excluded else "minimum"] = low
+        if highs:
+            high, excluded = min(highs, key=lambda bound: (bound[0], not bound[1]))
+            if kind == "integer":
+                high, excluded = math.ceil(high) - 1 if excluded else math.floor(high), False
+            place.said["exclusiveMaximum" if excluded else "maximum"] = high
+        if kind == "integer" and place.said.get("multipleOf") == 1:
+            del place.said["multipleOf"]
+
+    def _step(self, place: Place, raw: Mapping[str, Any]) -> None:
+        step = raw.get("multipleOf", 0)
+        if not _is_bound(step) or step <= 0:
             return
-        if low is not None:
-            place.said["exclusiveMinimum" if low[1] else "minimum"] = low[0]
-        if high is not None:
-            place.said["exclusiveMaximum" if high[1] else "maximum"] = high[0]
+        known = place.said.setdefault("multipleOf", step)
+        if isinstance(known, int) and isinstance(step, int):
+            place.said["multipleOf"] = math.lcm(known, step)
+        elif known != step:
+            self.note(raw, f"multipleOf {step} is not enforced, because another one holds there as well")
 
     def _list(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
         self._counts(place, raws, "minItems", "maxItems")
@@ -291,9 +278,7 @@ class _Normaliser:
 
     def _object(self, place: Place, raws: list[Mapping[str, Any]]) -> None:
         self._counts(place, raws, "minProperties", "maxProperties")
-        names: dict[str, None] = {}
-        for raw in raws:
-            names.update(dict.fromkeys(raw.get("properties") or {}))
+        names = dict.fromkeys(name for raw in raws for name in raw.get("properties") or ())
         allowed = self._listed_names(raws)
         said = [raw[key] for raw in raws for key in ("additionalProperties", "unevaluatedProperties") if key in raw]
         declares = any("properties" in raw or raw.get("patternProperties") for raw in raws)
@@ -303,22 +288,20 @@ class _Normaliser:
                 "an object whose schema names properties and does not say `additionalProperties` is closed: no other "
                 "names are written"
             )
-        for name in list(names if allowed is None else dict.fromkeys([*names, *allowed])):
-            sides = self._of_name(name, raws)
-            if allowed is not None and name not in allowed:
-                sides = ((False, 0),)
-            place.properties[name] = self.place(sides)
-        for raw in raws:
-            for name in _strings(raw.get("required")):
-                place.required.setdefault(name)
-                if name not in place.properties:
-                    self.note(raw, f"{name!r} is required and not declared, so it may be any value")
-                    more = tuple((each, 0) for each in said if each is not False and each is not True)
-                    place.properties[name] = self.place(more or ((True, 0),))
+        for name in dict.fromkeys([*names, *(allowed or ())]):
+            place.properties[name] = self.place(self._of_name(name, raws))
+        self._required(place, raws, said)
         if allowed is None:
             self._further(place, raws, said, closed)
-        else:
-            place.further = None
+
+    def _required(self, place: Place, raws: list[Mapping[str, Any]], said: list[Any]) -> None:
+        lists = [(raw, raw["required"]) for raw in raws if isinstance(raw.get("required"), list | tuple)]
+        for part, name in ((raw, name) for raw, names in lists for name in names):
+            place.required.setdefault(name)
+            if name not in place.properties:
+                self.note(part, f"{name!r} is required and not declared, so it may be any value")
+                more = tuple((each, 0) for each in said if each is not False and each is not True)
+                place.properties[name] = self.place(more or ((True, 0),))
 
     def _further(self, place: Place, raws: list[Mapping[str, Any]], said: list[Any], closed: bool) -> None:
         """Add the names that are not declared: by pattern, or any."""
@@ -349,8 +332,9 @@ class _Normaliser:
             if not here and raw.get("additionalProperties", True) is not True:
                 here.append(raw["additionalProperties"])
             names = raw.get("propertyNames")
-            pattern = names.get("pattern") if isinstance(names, Mapping) else None
-            if isinstance(pattern, str) and not is_found(pattern, name):
+            pattern, listed = (names.get("pattern"), names.get("enum")) if isinstance(names, Mapping) else (None, None)
+            mismatch = isinstance(pattern, str) and not is_found(pattern, name)
+            if names is False or mismatch or (listed and name not in listed):
                 here.append(False)
             found += [(each, 0) for each in here]
         return tuple(found) or ((True, 0),)
@@ -368,15 +352,6 @@ class _Normaliser:
                 found = texts if found is None else [each for each in found if each in texts]
         return found
 
-    # --- oneOf ----------------------------------------------------------------------------------------------------
-
-    def _check_exclusive(self, raw: Any, options: list[Place]) -> None:
-        """Note if several alternatives of `oneOf` may fit at once."""
-        if len(options) > 40 or any(
-            not one.excludes(other) for at, one in enumerate(options) for other in options[at + 1 :]
-        ):
-            self.note(raw, "oneOf is read as anyOf: a value may fit several of its alternatives")
-
 
 def _identity(value: Any) -> str:
     if isinstance(value, str):
@@ -386,31 +361,10 @@ def _identity(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _has_kind(value: Any, kinds: Sequence[str]) -> bool:
-    if isinstance(value, str):
-        return "string" in kinds
-    return any(fits_kind(value, kind) for kind in kinds)
-
-
-def fits_kind(value: Any, kind: str) -> bool:
-    """Return whether a value has a type of JSON Schema."""
-    if isinstance(value, bool) or value is None:
-        return kind == ("null" if value is None else "boolean")
-    if isinstance(value, int | float):
-        return kind == "number" or (kind == "integer" and float(value).is_integer())
-    return kind == ("string" if isinstance(value, str) else "array" if isinstance(value, list | tuple) else "object")
-
-
 def _bounds(raw: Mapping[str, Any], inclusive: str, exclusive: str) -> list[tuple[Any, bool]]:
     """Return the bounds of a part, including the old spelling in which `exclusiveMinimum` is a boolean."""
-    found = []
     flag = raw.get(exclusive)
-    bound = raw.get(inclusive)
-    if _is_bound(bound):
-        found.append((bound, flag is True))
-    if _is_bound(flag):
-        found.append((flag, True))
-    return found
+    return [pair for pair in ((raw.get(inclusive), flag is True), (flag, True)) if _is_bound(pair[0])]
 
 
 def _is_bound(value: Any) -> bool:
@@ -425,10 +379,6 @@ def _items(raw: Mapping[str, Any]) -> tuple[list[Any], Any]:
     if isinstance(items, list | tuple):  # the old spelling
         return list(items), raw.get("additionalItems", True)
     return list(raw.get("prefixItems") or ()), items
-
-
-def _strings(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []
 
 
 def _kinds(raws: Iterable[Mapping[str, Any]]) -> list[str]:

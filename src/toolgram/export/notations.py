@@ -1,21 +1,24 @@
-"""How JSON and Python write values: the words, the separators, and the texts between their quotes.
+"""How values are written: the words, the separators, and the texts between their quotes.
 
 Strategy: the notations differ little, so each is one row of a table: a `Notation`. The kinds of values without a limit
 are rules (`BASE`) that all values of a grammar share. The text of a schema has no quotes and no escapes; this module
-adds those of its notation.
+adds those of its notation. A format's own notation has no escapes, so a text that contains a quote cannot be written;
+its rules are written with each value.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring
+from functools import lru_cache
 from typing import Any
 
 from toolgram.export.ecmascript import ALL
 from toolgram.export.expressions import (
     EMPTY,
+    NOTHING,
     Blanks,
     Choice,
     Class,
@@ -24,18 +27,17 @@ from toolgram.export.expressions import (
     Quoted,
     Ref,
     Repeat,
-    Seq,
     Star,
     choice,
+    class_of,
     complement,
-    joined_ranges,
     optional,
+    rebuilt,
     seq,
-    star,
     without_characters,
 )
+from toolgram.export.markers import NO_TOKENS, Tokens
 
-_CONTROL = tuple(range(32))
 _HEX = Class(((48, 57), (65, 70), (97, 102)))
 MOST_IN_NAME = 64  # characters of a name without quotes
 KINDS = ("string", "number", "boolean", "null", "array", "object")
@@ -80,96 +82,73 @@ class Notation:
 
 # --- texts --------------------------------------------------------------------------------------------------------
 
-_SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+# How the characters that cannot be between quotes are written there, by their codes.
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in range(32)}
+_JSON_ESCAPES |= {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+_PYTHON_CONTROL = {code: f"\\x{code:02x}" for code in range(32)} | {9: "\\t", 10: "\\n", 13: "\\r"}
+_PYTHON_ESCAPES = {quote: _PYTHON_CONTROL | {ord(quote): "\\" + quote, 92: "\\\\"} for quote in "\"'"}
 
 
-def _json_character(code: int) -> str:
-    return _SHORT.get(code) or (f"\\u{code:04x}" if code < 32 else chr(code))
-
-
-def _python_character(quote: str) -> Callable[[int], str]:
-    def written(code: int) -> str:
-        if chr(code) in (quote, "\\"):
-            return "\\" + chr(code)
-        return {9: "\\t", 10: "\\n", 13: "\\r"}.get(code) or (f"\\x{code:02x}" if code < 32 else chr(code))
-
-    return written
-
-
-def _escaped(expr: Expr, special: Sequence[int], written: Callable[[int], str], known: dict[Expr, Expr]) -> Expr:
-    """Return a text as it is written between quotes: special characters become escapes."""
+def _escaped(expr: Expr, escapes: Mapping[int, str], known: dict[Expr, Expr]) -> Expr:
+    """Return a text as it is written between quotes."""
     if expr in known:
         return known[expr]
-    found: Expr = expr
     match expr:
         case Lit():
-            found = Lit("".join(written(ord(char)) if ord(char) in special else char for char in expr.text))
+            found: Expr = Lit(expr.text.translate(escapes))
         case Class():
-            inside = [code for code in special if any(low <= code <= high for low, high in expr.ranges)]
-            plain = without_characters(expr.ranges, [*special, *range(0xD800, 0xE000)] if inside else special)
-            found = choice(*([Class(plain)] if plain else []), *_escapes([written(code) for code in inside]))
-        case Seq():
-            found = seq(*(_escaped(each, special, written, known) for each in expr.parts))
-        case Choice():
-            found = choice(*(_escaped(each, special, written, known) for each in expr.options))
-        case Star():
-            found = star(_escaped(expr.body, special, written, known))
-        case Repeat():
-            body = _escaped(expr.body, special, written, known)
-            found = Repeat(body, expr.low, expr.high, expr.is_length)
+            inside = [code for code in escapes if any(low <= code <= high for low, high in expr.ranges)]
+            plain = without_characters(expr.ranges, [*escapes, *range(0xD800, 0xE000)] if inside else escapes)
+            last: dict[str, str] = {}  # escapes that differ only in their last character are one set of characters
+            for each in map(escapes.__getitem__, inside):
+                last[each[:-1]] = last.get(each[:-1], "") + each[-1]
+            written = (seq(Lit(rest), class_of(each)) for rest, each in last.items())
+            found = choice(*([Class(plain)] if plain else []), *written)
+        case _:
+            found = rebuilt(expr, lambda each: _escaped(each, escapes, known))
     known[expr] = found
     return found
 
 
-def _escapes(written: Sequence[str]) -> list[Expr]:
-    """Return a choice of escapes; those that differ only in their last character become a set of characters."""
-    last: dict[str, list[tuple[int, int]]] = {}
-    for each in written:
-        last.setdefault(each[:-1], []).append((ord(each[-1]), ord(each[-1])))
-    return [seq(Lit(rest), Class(joined_ranges(found))) for rest, found in last.items()]
+def _plain(escapes: Iterable[int]) -> Class:
+    return Class(complement((code, code) for code in escapes))
 
 
-_JSON_SPECIAL = (*_CONTROL, 34, 92)
-JSON_CHARACTER = choice(Class(complement((code, code) for code in _JSON_SPECIAL)), Ref("json_escape"))
-_PYTHON_ESCAPE = seq(Lit("\\"), Ref("python_escaped"))
-_PYTHON_ANY = {
-    quote: choice(Class(complement((code, code) for code in (*_CONTROL, ord(quote), 92))), _PYTHON_ESCAPE)
-    for quote in "\"'"
-}
-
-
-def _json_quoted(text: Expr) -> Quoted:
-    inner = _with_any(text, JSON_CHARACTER, lambda rest: _escaped(rest, _JSON_SPECIAL, _json_character, {}))
-    return Quoted(seq(Lit('"'), inner, Lit('"')))
-
-
-def _python_quoted(text: Expr) -> Expr:
-    return Quoted(choice(_in_quotes('"', text), _in_quotes("'", text)))
-
-
-def _mixed_quoted(text: Expr) -> Expr:
-    return Quoted(choice(_json_quoted(text).body, _in_quotes("'", text)))
-
-
-def _in_quotes(quote: str, text: Expr) -> Expr:
-    """Return a text as Python writes it in quotes of one kind."""
-    special = (*_CONTROL, ord(quote), 92)
-    inner = _with_any(text, _PYTHON_ANY[quote], lambda rest: _escaped(rest, special, _python_character(quote), {}))
+def _in_quotes(text: Expr, quote: str, escapes: Mapping[int, str], any_escape: Expr) -> Expr:
+    """Return a text in quotes: with any escape if it has no pattern, else with those that its characters need."""
+    if isinstance(text, Repeat) and text.body == ALL:
+        inner: Expr = Repeat(choice(_plain(escapes), any_escape), text.low, text.high, text.is_length)
+    else:
+        inner = _escaped(text, escapes, {})
     return seq(Lit(quote), inner, Lit(quote))
 
 
-def _with_any(text: Expr, character: Expr, written: Callable[[Expr], Expr]) -> Expr:
-    """Return a text with any escape if it has no pattern, else with the escapes that its characters need."""
-    if isinstance(text, Repeat) and text.body == ALL:
-        return Repeat(character, text.low, text.high, text.is_length)
-    return written(text)
+def _as_json(text: Expr) -> Expr:
+    return _in_quotes(text, '"', _JSON_ESCAPES, Ref("json_escape"))
+
+
+def _as_python(text: Expr, quote: str) -> Expr:
+    return _in_quotes(text, quote, _PYTHON_ESCAPES[quote], seq(Lit("\\"), Ref("python_escaped")))
+
+
+def _json_quoted(text: Expr) -> Expr:
+    return Quoted(_as_json(text))
+
+
+def _python_quoted(text: Expr) -> Expr:
+    return Quoted(choice(_as_python(text, '"'), _as_python(text, "'")))
+
+
+def _mixed_quoted(text: Expr) -> Expr:
+    return Quoted(choice(_as_json(text), _as_python(text, "'")))
 
 
 def python_text(value: Any) -> str:
     """Return a JSON value as Python writes it, with double quotes."""
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(char if char.isprintable() else _escape(char) for char in escaped) + '"'
+        parts = (char if char.isprintable() else char.encode("unicode_escape").decode() for char in escaped)
+        return f'"{"".join(parts)}"'
     if isinstance(value, list | tuple):
         return f"[{', '.join(python_text(each) for each in value)}]"
     if isinstance(value, Mapping):
@@ -177,23 +156,17 @@ def python_text(value: Any) -> str:
     return repr(value)
 
 
-def _escape(char: str) -> str:
-    code = ord(char)
-    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
-    return short or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
-
-
-def _json_constant(value: Any) -> Expr:
-    """Return one value, with the blanks that JSON allows in lists and objects."""
+def composed(value: Any, notation: Notation, leaf: Callable[[Any], Expr]) -> Expr:
+    """Return one value, with the blanks of its notation; `leaf` writes what is no list and no object."""
     if isinstance(value, list | tuple):
-        return seq(Lit("["), listed([_json_constant(each) for each in value], JSON), Lit("]"))
+        return seq(Lit("["), _listed([composed(each, notation, leaf) for each in value], notation), Lit("]"))
     if isinstance(value, Mapping):
-        members = [seq(_json_constant(key), JSON.colon, _json_constant(each)) for key, each in value.items()]
-        return seq(Lit("{"), listed(members, JSON), Lit("}"))
-    return Lit(encode_basestring(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        named = [(notation.member_name(key), composed(each, notation, leaf)) for key, each in value.items()]
+        return seq(Lit("{"), _listed([seq(key, notation.colon, each) for key, each in named], notation), Lit("}"))
+    return leaf(value)
 
 
-def listed(parts: Sequence[Expr], notation: Notation) -> Expr:
+def _listed(parts: Sequence[Expr], notation: Notation) -> Expr:
     if not parts:
         return EMPTY
     found = [parts[0], *(each for part in parts[1:] for each in (notation.separator, part))]
@@ -205,7 +178,11 @@ def _python_constant(value: Any) -> Expr:
     return choice(Lit(python_text(value)), Lit(repr(value)))
 
 
-def _as_json(value: Any) -> Expr:
+def _json_constant(value: Any) -> Expr:
+    return composed(value, JSON, _words_constant)
+
+
+def _words_constant(value: Any) -> Expr:
     return Lit(json.dumps(value, ensure_ascii=False))
 
 
@@ -217,7 +194,7 @@ BLANK = optional(Lit(" "))  # in Python, before a value or a key
 _COMMA, _COLON = seq(Lit(","), BLANK), seq(Lit(":"), BLANK)
 PYTHON = Notation("python", "True", "False", "None", _COMMA, _COLON, EMPTY, _python_constant, _python_quoted)
 WORDS = Notation(  # Python with JSON's words, for templates that print values as JSON
-    "words", "true", "false", "null", _COMMA, _COLON, EMPTY, _as_json,
+    "words", "true", "false", "null", _COMMA, _COLON, EMPTY, _words_constant,
     _python_quoted,
 )  # fmt: skip
 # Python together with JSON: text in double quotes is JSON, so that an engine reads one string and not two.
@@ -255,12 +232,11 @@ BASE: dict[str, Expr] = {
     for notation in (JSON, PYTHON, WORDS, MIXED)
     for kind, body in kinds_of(notation).items()
 }
-_JSON_SHORT = Class(tuple((ord(char), ord(char)) for char in '"/\\bfnrt'))
-_JSON_ESCAPED = (_JSON_SHORT, seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
+_JSON_ESCAPED = (class_of('"/\\bfnrt'), seq(Lit("u"), _HEX, _HEX, _HEX, _HEX))
 # The escapes of Python, and those of regular expressions, which keep their backslash. It is also kept before any other
 # character, but each token that may follow costs an engine time; `\\\\` writes it there. Octals and \N are not written.
 _PYTHON_ESCAPED = (
-    Class(joined_ranges((ord(char), ord(char)) for char in "abfnrtv\\\"'dswDSWB.*+?()[]{}|^$/-")),
+    class_of("abfnrtv\\\"'dswDSWB.*+?()[]{}|^$/-"),
     seq(Lit("x"), _HEX, _HEX),
     seq(Lit("u"), choice(seq(_HIGH, _HEX), _LOW), _HEX, _HEX),
 )
@@ -276,11 +252,10 @@ def _right_recursive(name: str, quote: str, plain: Expr, escaped: Iterable[Expr]
     return Choice((Lit(quote), *(seq(each, Ref(name)) for each in steps)))
 
 
-_JSON_PLAIN = Class(complement((code, code) for code in _JSON_SPECIAL))
 # Strings by right recursion, which engines read fastest; `_rest` is the text after the opening quote.
 BASE |= {
     "json_string": seq(Lit('"'), Ref("json_rest")),
-    "json_rest": _right_recursive("json_rest", '"', _JSON_PLAIN, _JSON_ESCAPED),
+    "json_rest": _right_recursive("json_rest", '"', _plain(_JSON_ESCAPES), _JSON_ESCAPED),
     "json_escape": seq(Lit("\\"), Ref("json_escaped")),
     "json_escaped": choice(*_JSON_ESCAPED),
     "python_string": choice(seq(Lit('"'), Ref("python_double")), seq(Lit("'"), Ref("python_single"))),
@@ -290,6 +265,46 @@ BASE |= {
     "mixed_single": seq(Lit("'"), Ref("python_single")),
     "python_escaped": choice(*_PYTHON_ESCAPED),
 }  # fmt: skip
-for _name, _quote in (("double", '"'), ("single", "'")):
-    _plain = _PYTHON_ANY[_quote].options[0]  # type: ignore[union-attr]
-    BASE[f"python_{_name}"] = _right_recursive(f"python_{_name}", _quote, _plain, _PYTHON_ESCAPED)
+for _name, _quote in (("python_double", '"'), ("python_single", "'")):
+    BASE[_name] = _right_recursive(_name, _quote, _plain(_PYTHON_ESCAPES[_quote]), _PYTHON_ESCAPED)
+
+
+# --- a format's own notation -----------------------------------------------------------------------------------------
+
+_BARE = Class(((45, 46), (48, 57), (65, 90), (95, 95), (97, 122)))  # characters of names without quotes
+_fits_bare = re.compile(r"[^:,{}\[\]\"'\s<]+").fullmatch
+
+
+@lru_cache(maxsize=64)
+def notated(opening: str, closing: str, markers: tuple[str, ...] = (), tokens: Tokens = NO_TOKENS) -> Notation:
+    """Return the notation of a format with its own quotes, in which texts have no escapes and names have no quotes.
+
+    `markers` close a call in which the quote of a text is missing, so no text contains one.
+    """
+    marks = (opening, closing, *markers)
+    words = tuple(dict.fromkeys(filter(tokens.is_text, marks)))
+
+    def text(within: Expr | None) -> Expr:
+        return seq(tokens.written(opening), tokens.text_until(closing, words, within))
+
+    def quoted(value: str) -> Expr:
+        if any(mark in value for mark in marks):
+            return NOTHING
+        return seq(tokens.written(opening), Lit(value), tokens.written(closing))
+
+    def name(value: str) -> Expr:
+        return Lit(value) if _fits_bare(value) else quoted(value)
+
+    def leaf(value: Any) -> Expr:
+        return quoted(value) if isinstance(value, str) else null if value is None else Lit(json.dumps(value))
+
+    def constant(value: Any) -> Expr:
+        return composed(value, made, leaf)
+
+    null = choice(Lit("null"), Lit("None"))  # a template that prints a value writes it as Python does
+    kinds: dict[str, Expr] = {}
+    made = Notation("notated", "true", "false", "null", Lit(","), Lit(":"), EMPTY, constant, text, name, _BARE, kinds)
+    kinds |= {f"notated_{kind}": Ref(f"json_{kind}") for kind in ("integer", "number", "boolean")}
+    kinds |= {f"notated_{kind}": body for kind, body in kinds_of(made).items() if f"notated_{kind}" not in kinds}
+    kinds["notated_string"], kinds["notated_null"] = text(None), null
+    return made

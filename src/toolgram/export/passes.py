@@ -1,17 +1,20 @@
-"""Passes over the expression that make a grammar faster for xgrammar, and what every pass builds on.
+"""Passes over the expression for llguidance, whose lexer reads the longest terminal and cannot backtrack.
 
-Strategy: a pass is a function from an expression to one of the same language, or to a fact about it; writers call it
-before they write. A pass stays only while a benchmark shows its gain, with `python -m benchmarks.exports` over tekken
-and xgrammar 0.2.8, eight tools:
+Strategy: a pass is a function from an expression to one of the same language. It stays only while a benchmark shows its
+gain (`python -m benchmarks.exports`), or if calls are impossible without it.
 
-* `with_closers_apart`: a text with several possible ends is written once, before them. Hermes compiles in 54 ms instead
-  of 88, Llama 4 in 72 instead of 133.
+* `in_pieces`: if calls begin with a bracket and a name, the lexer would follow a terminal for each name, each with all
+  the words that a text must not contain. So text is pieces that end with the bracket, and the rest is a symbol of its
+  own. The language is the same, because no text contains the name as a call writes it.
+* `without_prefixes`: of two fixed texts that are allowed at one place, neither begins with the other: the lexer would
+  take the longer one, and calls would be impossible. The common beginning of many texts is one piece, read once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby, takewhile
 
 from toolgram.export.expressions import (
     Blanks,
@@ -20,14 +23,17 @@ from toolgram.export.expressions import (
     Class,
     Expr,
     Forbidden,
+    Json,
     Lit,
     Members,
     Repeat,
     Seq,
     Star,
     Text,
-    children,
+    Token,
     choice,
+    inside,
+    rebuilt,
     seq,
     star,
 )
@@ -35,17 +41,7 @@ from toolgram.export.expressions import (
 
 def texts_of(root: Expr) -> list[Text]:
     """Return the free texts of an expression, each once."""
-    found: dict[Text, None] = {}
-    pending, seen = [root], {id(root)}
-    while pending:
-        here = pending.pop(0)
-        if isinstance(here, Text):
-            found[here] = None
-        for each in children(here):
-            if id(each) not in seen:
-                seen.add(id(each))
-                pending.append(each)
-    return list(found)
+    return [each for each in inside(root) if isinstance(each, Text)]
 
 
 def closers_of_texts(root: Expr) -> dict[Forbidden, tuple[str, ...]]:
@@ -59,43 +55,12 @@ def closers_of_texts(root: Expr) -> dict[Forbidden, tuple[str, ...]]:
 
 def changed(root: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """Return an expression with other leaves; shared parts are still shared."""
-    known: dict[int, Expr] = {}
 
+    @cache
     def made(expr: Expr) -> Expr:
-        if id(expr) not in known:
-            known[id(expr)] = _made(expr)
-        return known[id(expr)]
-
-    def _made(expr: Expr) -> Expr:
-        match expr:
-            case Seq():
-                return seq(*map(made, expr.parts))
-            case Choice():
-                return choice(*map(made, expr.options))
-            case Star():
-                return star(made(expr.body))
-            case Repeat() if not isinstance(expr.body, Class):
-                return replace(expr, body=made(expr.body))
-            case Members():
-                found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
-                return Members(tuple(found), expr.any_order)
-        return leaf(expr)
+        return rebuilt(expr, made) if isinstance(expr, Seq | Choice | Star | Repeat | Members) else leaf(expr)
 
     return made(root)
-
-
-# --- closers apart ------------------------------------------------------------------------------------------------
-
-
-def with_closers_apart(root: Expr, is_told_apart: Callable[[Text], bool]) -> Expr:
-    """Return the expression with texts apart from their closers, if the text can never contain part of its closer."""
-
-    def leaf(expr: Expr) -> Expr:
-        if not isinstance(expr, Text) or expr.within is not None or not is_told_apart(expr):
-            return expr
-        return seq(Text(expr.forbidden), Lit(expr.closer))
-
-    return changed(root, leaf)
 
 
 # --- places ------------------------------------------------------------------------------------------
@@ -162,3 +127,110 @@ class Places:
             for symbol, dest in self.edges[place]:
                 found.setdefault(symbol, set()).add(dest)
         return found
+
+
+# --- passes ----------------------------------------------------------------------------------------------------------
+
+_FEW = 2  # this many ends of a text with a common beginning may be separate terminals
+_LEAST_ALIKE, _LEAST_SHARED = 4, 4  # texts with a common beginning, and its characters, before it is cut off
+
+
+def in_pieces(root: Expr) -> Expr:
+    """Return the expression with texts in pieces, if many ends of a text begin with the same word."""
+    heads = {each: _head(each.words, ends) for each, ends in closers_of_texts(root).items()}
+
+    def leaf(expr: Expr) -> Expr:
+        head = heads.get(expr.forbidden) if isinstance(expr, Text) and expr.within is None else None
+        return _divided(expr, head) if isinstance(expr, Text) and head else expr
+
+    return changed(root, leaf)
+
+
+def _head(words: Sequence[str], closers: Collection[str]) -> str:
+    """Return the beginning that many ends share, before a word that the text must not contain; "" if there is none."""
+    ends = [closer for closer in closers if closer]
+    if len(ends) <= _FEW:
+        return ""
+    before = [each[: min((each.find(word) for word in words if word in each), default=0)] for each in ends]
+    head = before[0][: _alike(before)]
+    touched = any(head.endswith(word[:at]) or head in word for word in words for at in range(1, len(word)))
+    return "" if touched or any(head in each[1:] for each in ends) else head
+
+
+def _alike(texts: Collection[str]) -> int:
+    """Return how many characters some texts share at their beginning."""
+    ends = zip(min(texts), max(texts), strict=False)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
+
+
+def _divided(expr: Text, head: str) -> Expr:
+    piece = Forbidden((*expr.forbidden.words, head))
+    opened = seq(Text(piece, head), star(Text(piece, head)))
+    if expr.closer:
+        return seq(opened, Break(), Lit(expr.closer.removeprefix(head)))
+    return choice(Text(piece), seq(opened, Text(piece)))
+
+
+def without_prefixes(root: Expr) -> Expr:
+    """Return the expression with fixed texts cut, until none begins with another one that is allowed at its place."""
+    while cuts := cuts_of(root):
+        root = cut(root, cuts)
+    return root
+
+
+def cuts_of(root: Expr) -> dict[str, int]:
+    """Return where to cut fixed texts, so that no text begins with another one that is allowed at its place.
+
+    If only fixed texts are allowed at a place, the common beginning of many of them becomes one piece. The subset
+    construction finds what is allowed at one place: the sets of places that the same symbols lead to.
+    """
+    places = Places()
+    end = places.new()
+    places.add(root, 0, end)
+    cuts: dict[str, int] = {}
+    alike: list[tuple[str, int]] = []
+    whole: set[str] = set()
+    first = places.closed({0})
+    seen, pending = {first}, [first]
+    while pending:
+        ways = places.ways(pending.pop())
+        texts = sorted(symbol.text for symbol in ways if isinstance(symbol, Lit))
+        if any(isinstance(symbol, Json) for symbol in ways):  # a JSON value may itself begin with a brace
+            cuts.update({text: max(cuts.get(text, 0), 1) for text in texts if text.startswith("{") and len(text) > 1})
+        for at, text in enumerate(texts):
+            for other in texts[at + 1 :]:
+                if not other.startswith(text):
+                    break
+                cuts[other] = max(cuts.get(other, 0), len(text))
+        if all(isinstance(symbol, Lit | Token) for symbol in ways):
+            alike += _shared_beginnings(texts)
+        else:  # one of these symbols may continue where a piece ends
+            whole.update(texts)
+        for dests in ways.values():
+            after = places.closed(dests)
+            if after not in seen:
+                seen.add(after)
+                pending.append(after)
+    heads = {text[:at] for text, at in alike}
+    kept = {head for head in heads if any(text.startswith(head) for text in whole)}
+    cuts.update({text: max(cuts.get(text, 0), at) for text, at in alike if text[:at] not in kept})
+    return cuts
+
+
+def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield sorted texts that share a beginning, and its length: a lexer reads it once, not once for each text."""
+    for _, found in groupby(texts, lambda text: text[:_LEAST_SHARED]):
+        group = list(found)
+        shared = _alike(group)
+        if len(group) >= _LEAST_ALIKE and shared >= _LEAST_SHARED:
+            yield from ((text, shared) for text in group if len(text) > shared)
+
+
+def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
+    """Return the expression with some texts in two pieces; equal first pieces are shared."""
+
+    def leaf(expr: Expr) -> Expr:
+        at = cuts.get(expr.text) if isinstance(expr, Lit) else None
+        return seq(Lit(expr.text[:at]), Break(), Lit(expr.text[at:])) if isinstance(expr, Lit) and at else expr
+
+    return changed(root, leaf)

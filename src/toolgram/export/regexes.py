@@ -24,7 +24,7 @@ from toolgram.export.expressions import (
     is_wide,
 )
 from toolgram.export.notations import BASE
-from toolgram.export.writing import ranges, written_ranges
+from toolgram.export.writing import written_ranges
 
 # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
 _PYTHON_STRINGS = [
@@ -40,14 +40,6 @@ _LEAVES = {
     "json_string": JSON_STRING,
 }
 _FLAT = ("integer", "number", "boolean", "null", "escape", "escaped")  # rules that call no string, list or object
-
-
-@lru_cache(maxsize=512)
-def regex_class(characters: str, negated: bool) -> str:
-    """Return a character class of a regular expression between slashes."""
-    if not characters:
-        return "(?s:.)" if negated else "[^\\x00-\\x7f]"
-    return f"[{'^' if negated else ''}{ranges(characters, _escaped)}]"
 
 
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}

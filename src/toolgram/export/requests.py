@@ -1,21 +1,25 @@
 """What a request requires of an output: its tools, and which of them may, must or must not be called.
 
-Strategy: the words and forms of the APIs (chat completions, Responses, Anthropic) are read into one record. Anything
-unknown is an error that names what was found.
+Strategy: the words and forms of the APIs (chat completions, Responses, Anthropic) are read into one record. Every
+schema is read once (`normalising`), and a note with the name of the tool reports what was not kept. Anything unknown is
+an error that names what was found.
 """
 
 from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from toolgram.errors import ToolgramError
 from toolgram.export.arguments import schema_text
-from toolgram.export.expressions import EngineFormat, Expr, Json
-from toolgram.export.schemas import Note, Tool, answer_schema, tools_of
+from toolgram.export.expressions import EngineFormat, Expr, Json, Note
+from toolgram.export.markers import NO_TOKENS, Tokens
+from toolgram.export.normalising import normal_form
+from toolgram.export.values import alternatives
+from toolgram.tools.reading import DeclaredTool, read_tools
 
 ToolChoice: TypeAlias = str | Mapping[str, Any] | Sequence[str] | None
 _WORDS = {"auto": "auto", "required": "required", "any": "required", "none": "none"}
@@ -36,14 +40,9 @@ class ExportRequest:
     parallel: bool = True
     reasoning: bool | None = None
     answer: Expr | None = None  # the expression that the text of the answer must match
-    tokens: Mapping[str, int | None] = field(default_factory=dict)  # markers that are special tokens, with known ids
+    tokens: Tokens = NO_TOKENS  # the markers that are special tokens
     text_before_calls: bool = False  # whether text is allowed before a required call
     named: bool = False  # exactly one call, and nothing after it
-    tokens_as_text: bool = True  # whether the engine also reads a token as its text; else text may spell it out
-
-    def is_text(self, marker: str) -> bool:
-        """Return whether a marker's characters in a text are read as that marker."""
-        return self.tokens_as_text or marker not in self.tokens
 
 
 def export_request(
@@ -62,27 +61,26 @@ def export_request(
     """Return a checked request. Raises ToolgramError that names the fault."""
     answer = _answer(json_schema, answer_format, note, open_objects)
     declared = tuple(tools_of(tools, note, strict, open_objects))
+    known = [tool.name for tool in declared]
     mode, names = _chosen(tool_choice)
     chosen = declared if names is None else tuple(tool for tool in declared if tool.name in names)
     for name in names or ():
-        if name not in {tool.name for tool in declared}:
-            raise ToolgramError(
-                f"tool_choice names the function {name!r}, which is not declared; tools: "
-                f"{', '.join(tool.name for tool in declared) or 'none'}"
-            )
+        if name not in known:
+            tools_known = ", ".join(known) or "none"
+            raise ToolgramError(f"tool_choice names the function {name!r}, which is not declared; tools: {tools_known}")
     if mode == "required" and not declared:
         raise ToolgramError("tool_choice is required, and no tools are given")
     calls = bool(chosen) and mode != "none"
     named = mode == "named"
     return ExportRequest(
         chosen if calls else (),
-        tuple(tool.name for tool in declared),
+        tuple(known),
         calls,
         mode in ("required", "named"),
         parallel_tool_calls and not named,
         reasoning,
         answer,
-        special_tokens or {},
+        Tokens(tuple((special_tokens or {}).items())),
         text_before_calls,
         named,
     )
@@ -94,21 +92,15 @@ def _answer(
     """Return the expression that the text of the answer must match; None for any text."""
     if schema is not None and engine_format is not None:
         raise ToolgramError("json_schema and answer_format both bind the text of the answer; give one of them")
-    if engine_format is not None:
-        return _engine_format(engine_format)
-    if schema is None:
+    if schema is not None:
+        normal = normal_form(schema, "json_schema", lambda words: note(f"json_schema: {words}"), "", open_objects)
+        return Json(schema_text(normal, normal.get("$defs", {})))
+    if engine_format is None:
         return None
-    normal = answer_schema(schema, note, open_objects)
-    return Json(schema_text(normal, normal.get("$defs", {})))
-
-
-def _engine_format(given: Mapping[str, Any]) -> EngineFormat:
-    """Return the given format of structural tags."""
-    kind = given.get("type") if isinstance(given, dict) else None
-    if not isinstance(kind, str):
-        raise ToolgramError(f"answer_format is a dict with a type, such as regex; got {reprlib.repr(given)}")
+    if not isinstance(engine_format, dict) or not isinstance(engine_format.get("type"), str):
+        raise ToolgramError(f"answer_format is a dict with a type, such as regex; got {reprlib.repr(engine_format)}")
     try:
-        return EngineFormat(json.dumps(dict(given), ensure_ascii=False))
+        return EngineFormat(json.dumps(engine_format, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolgramError(f"answer_format cannot be written as JSON: {type(error).__name__} {error}") from None
 
@@ -145,3 +137,74 @@ def _name(choice: Any) -> str:
     if not isinstance(name, str):
         raise ToolgramError(f"tool_choice names no function: {reprlib.repr(choice)}; it is {_KNOWN}")
     return name
+
+
+# --- tools -----------------------------------------------------------------------------------------------------------
+
+_ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A declared function: its name, and the normal form of the schema of its arguments.
+
+    `forms` are the alternatives of that schema: plain objects, whose parts may refer to definitions of the schema.
+    `names` are the declared parameters, even if the schema is not enforced.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    forms: tuple[Mapping[str, Any], ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether a call may have no arguments."""
+        return any(not form.get("required") and not form.get("minProperties") for form in self.forms)
+
+
+def tools_of(
+    tools: Iterable[Any] | None, note: Note, strict: bool | None = None, open_objects: bool = False
+) -> list[Tool]:
+    """Return the tools of a request. Raises ToolgramError for one that cannot be exported."""
+    found: dict[str, Tool] = {}
+    for at, tool in enumerate(read_tools(tools)):
+        name = tool.name
+        if not tool.is_function and tool.definition.get("type") == "custom":
+            raise ToolgramError(
+                f"tools[{at}]: {name!r} has the type custom; its input is free text, and exports write arguments by a "
+                "schema. Leave it out, or declare a function with one string"
+            )
+        if not tool.is_function:
+            continue
+        if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):
+            raise ToolgramError(f"tools[{at}]: the name {name!r} holds half a character (a lone surrogate)")
+        if name in found:
+            raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
+        is_strict = tool.strict if strict is None else strict
+        schema = _arguments(tool, lambda words, name=name: note(f"{name}: {words}"), is_strict, open_objects)  # type: ignore[misc]
+        properties = (tool.parameters or {}).get("properties")
+        names = tuple(properties) if isinstance(properties, Mapping) else ()
+        found[name] = Tool(name, schema, tuple(_plain(schema)), names)
+    return list(found.values())
+
+
+def _arguments(tool: DeclaredTool, note: Note, strict: bool | None, open_objects: bool) -> Mapping[str, Any]:
+    schema, where = tool.parameters, f"the parameters of {tool.name!r}"
+    if schema is None:
+        return _ANY_OBJECT
+    if strict is False:
+        normal_form(schema, where, lambda words: None)
+        return _ANY_OBJECT
+    return normal_form(schema, where, note, "object", open_objects and not strict)
+
+
+def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """Yield the alternative objects for the arguments. The members of a listed object are listed values."""
+    for form in alternatives(schema, schema.get("$defs", {})):
+        if "enum" not in form:
+            yield form
+            continue
+        for value in form["enum"]:
+            members = {name: {"enum": [each]} for name, each in value.items()}
+            yield {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from toolgram.errors import ToolgramError
 
 
-class Matcher(Protocol):
-    """One output that is being written."""
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One output that is being written.
 
-    def allowed(self) -> bytes:
-        """Return a bit for each token, the lowest first: whether it may come next."""
-        ...
+    `allowed` returns a bit for each token, the lowest first: whether it may come next. `take` takes the next token, and
+    returns False if it may not come.
+    """
 
-    def take(self, token: int) -> bool:
-        """Take the next token. Return False if it may not come."""
-        ...
+    allowed: Callable[[], bytes]
+    take: Callable[[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,12 @@ def _llguidance(text: str, tokenizer: Any) -> Compiled:
     grammar = module.LLMatcher.grammar_from_lark(text)
     if problem := module.LLMatcher.validate_grammar(grammar, known):
         raise ToolgramError(f"llguidance refuses the grammar: {problem}")
-    return Compiled(lambda: _LlguidanceMatcher(module.LLMatcher(known, grammar, log_level=0)))
 
+    def begin() -> Matcher:
+        inner = module.LLMatcher(known, grammar, log_level=0)
+        return Matcher(lambda: bytes(inner.compute_bitmask()), lambda token: inner.try_consume_tokens([token]) == 1)
 
-class _LlguidanceMatcher:
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def allowed(self) -> bytes:
-        return bytes(self._inner.compute_bitmask())
-
-    def take(self, token: int) -> bool:
-        return bool(self._inner.try_consume_tokens([token]) == 1)
+    return Compiled(begin)
 
 
 # --- xgrammar -----------------------------------------------------------------------------------------------------
@@ -94,22 +88,20 @@ def _xgrammar(target: str, text: str, tokenizer: Any) -> Compiled:
             grammar = compiler.compile_structural_tag(text)
     except RuntimeError as error:
         raise ToolgramError(f"xgrammar refuses the grammar: {error}") from error
-    return Compiled(lambda: _XgrammarMatcher(module.GrammarMatcher(grammar), known.vocab_size))
 
+    def begin() -> Matcher:
+        inner = module.GrammarMatcher(grammar)
+        mask = _engine("numpy").full((1, (known.vocab_size + 31) // 32), -1, dtype="int32")
 
-class _XgrammarMatcher:
-    def __init__(self, inner: Any, size: int) -> None:
-        self._inner = inner
-        self._mask = _engine("numpy").full((1, (size + 31) // 32), -1, dtype="int32")
+        def allowed() -> bytes:
+            mask.fill(-1)
+            if not inner.is_terminated():  # after the end, anything
+                inner.fill_next_token_bitmask(mask)
+            return bytes(mask.tobytes())
 
-    def allowed(self) -> bytes:
-        self._mask.fill(-1)
-        if not self._inner.is_terminated():  # after the end, anything
-            self._inner.fill_next_token_bitmask(self._mask)
-        return bytes(self._mask.tobytes())
+        return Matcher(allowed, lambda token: bool(inner.is_terminated() or inner.accept_token(token)))
 
-    def take(self, token: int) -> bool:
-        return bool(self._inner.is_terminated() or self._inner.accept_token(token))
+    return Compiled(begin)
 
 
 # --- transformers -------------------------------------------------------------------------------------------------

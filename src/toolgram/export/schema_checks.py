@@ -17,21 +17,8 @@ from toolgram.export.ecmascript import NotAPattern, check_pattern
 from toolgram.limits import MAX_CONSTANT_DEPTH, MOST_PROPERTIES, MOST_SCHEMA_PARTS
 
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-_SAID = {
-    "str": "string",
-    "text": "",
-    "int": "integer",
-    "long": "integer",
-    "float": "number",
-    "double": "number",
-    "bool": "boolean",
-    "list": "array",
-    "tuple": "array",
-    "dict": "object",
-    "hashmap": "object",
-    "none": "null",
-    "any": "any",
-}
+_SAID = {"str": "string", "int": "integer", "long": "integer", "float": "number", "double": "number", "bool": "boolean",
+         "list": "array", "tuple": "array", "dict": "object", "hashmap": "object", "none": "null"}  # fmt: skip
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
      "$comment", "strict", "nullable", "$anchor", "$defs", "definitions"}
@@ -120,53 +107,45 @@ class Document:
             raise ToolgramError(f"{self.where}: not a JSON Schema: it has more than {MOST_SCHEMA_PARTS:,} parts")
 
     def _inner(self, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:
-        for key in _ONE:
+        for key in (*_ONE, *_SEVERAL, *_NAMED):
             inner = schema.get(key)
-            if key == "items" and isinstance(inner, list | tuple):
-                yield from ((each, f"{path}/items/{at}") for at, each in enumerate(inner))
-            elif inner is not None:
+            if inner is None:
+                continue
+            if key in _NAMED:
+                yield from self._named(inner, key, path)
+            elif key in _ONE and not (key == "items" and isinstance(inner, list | tuple)):
                 yield inner, f"{path}/{key}"
-        for key in _SEVERAL:
-            inner = schema.get(key)
-            if inner is None:
-                continue
-            if not isinstance(inner, list | tuple) or not (inner or key == "prefixItems"):
+            elif not isinstance(inner, list | tuple) or not (inner or key in ("prefixItems", "items")):
                 raise self.error(path, f"/{key} is no list of schemas")
-            yield from ((each, f"{path}/{key}/{at}") for at, each in enumerate(inner))
-        for key in _NAMED:
-            inner = schema.get(key)
-            if inner is None:
-                continue
-            if not isinstance(inner, Mapping):
-                raise self.error(path, f"/{key} is no mapping of schemas")
-            if len(inner) > MOST_PROPERTIES:
-                raise self.error(path, f"/{key} has more than {MOST_PROPERTIES:,} names")
-            for name, each in inner.items():
-                if not isinstance(name, str):
-                    raise self.error(path, f"/{key} has the name {name!r}, which is no text")
-                self._texts.append(name)
-                if key == "patternProperties":
-                    self._pattern(name, path + "/patternProperties")
-                yield each, f"{path}/{key}/{name}"
+            else:
+                yield from ((each, f"{path}/{key}/{at}") for at, each in enumerate(inner))
+
+    def _named(self, inner: Any, key: str, path: str) -> Iterator[tuple[Any, str]]:
+        if not isinstance(inner, Mapping):
+            raise self.error(path, f"/{key} is no mapping of schemas")
+        if len(inner) > MOST_PROPERTIES:
+            raise self.error(path, f"/{key} has more than {MOST_PROPERTIES:,} names")
+        for name, each in inner.items():
+            if not isinstance(name, str):
+                raise self.error(path, f"/{key} has the name {name!r}, which is no text")
+            self._texts.append(name)
+            if key == "patternProperties":
+                self._pattern(name, path + "/patternProperties")
+            yield each, f"{path}/{key}/{name}"
 
     def _check(self, schema: Mapping[str, Any], path: str) -> None:
         self._types(schema, path)
         for key in ("enum", "const"):
             if key in schema:
                 self._constant(schema, key, path)
-        required = schema.get("required")
-        if isinstance(required, bool):
+        required = () if schema.get("required") is None else schema["required"]
+        if isinstance(required, list | tuple) and all(isinstance(each, str) for each in required):
+            self._texts += required
+        elif isinstance(required, bool):
             self.read_as.append(f"{path}/required is no list of names and is not read")
-        elif required is not None and not (
-            isinstance(required, list | tuple) and all(isinstance(each, str) for each in required)
-        ):
+        else:
             raise self.error(path, "/required is no list of names")
-        self._texts += required if isinstance(required, list | tuple) else ()
-        for key in _COUNTS:
-            count = schema.get(key)
-            whole = isinstance(count, int) or (isinstance(count, float) and count.is_integer())
-            if count is not None and (not whole or isinstance(count, bool) or count < 0):
-                raise self.error(path, f"/{key} is no count")
+        self._check_counts(schema, path)
         if schema.get("pattern") is not None:
             self._pattern(schema["pattern"], path + "/pattern")
         reference = schema.get("$ref")
@@ -174,17 +153,23 @@ class Document:
             if not isinstance(reference, str):
                 raise self.error(path, f"/$ref leads nowhere: {reference!r}")
             self._references.append((reference, path))
-        for key in ("$id", "$anchor"):
-            name = schema.get(key)
-            if isinstance(name, str):
-                self.anchors.setdefault(("#" if key == "$anchor" else "") + name.removesuffix("#"), schema)
+        for key, mark in (("$id", ""), ("$anchor", "#")):
+            if isinstance(name := schema.get(key), str):
+                self.anchors.setdefault(mark + name.removesuffix("#"), schema)
+
+    def _check_counts(self, schema: Mapping[str, Any], path: str) -> None:
+        for key in _COUNTS:
+            count = schema.get(key)
+            whole = isinstance(count, int) or (isinstance(count, float) and count.is_integer())
+            if count is not None and (not whole or isinstance(count, bool) or count < 0):
+                raise self.error(path, f"/{key} is no count")
 
     def _types(self, schema: Mapping[str, Any], path: str) -> None:
         named = schema.get("type")
         for each in named if isinstance(named, list | tuple) else [named]:
             if each in TYPES or (each is None and "type" not in schema):
                 continue
-            read = _SAID.get(each.lower(), each.lower()) if isinstance(each, str) else None
+            read = _type(each) if isinstance(each, str) else None
             if read not in (*TYPES, "any"):
                 raise self.error(path, f"/type: {each!r} is no type (one of {', '.join(sorted(TYPES))})")
             self.read_as.append(f"the type {each!r} is read as {'any type' if read == 'any' else read!r}")
@@ -227,19 +212,13 @@ class Document:
         """Return whether a reference leads back to itself through nothing but references and `allOf`."""
         seen: set[str] = set()
         pending = [reference]
-        while pending:
+        while pending and reference not in seen:
             target = self.resolve(pending.pop())
-            if not isinstance(target, Mapping):
-                continue
-            parts = [target, *(target.get("allOf") or ())]
-            further = [
-                each["$ref"] for each in parts if isinstance(each, Mapping) and isinstance(each.get("$ref"), str)
-            ]
-            if reference in further:
-                return True
-            pending += [each for each in further if each not in seen]
-            seen.update(further)
-        return False
+            parts = [target, *(target.get("allOf") or ())] if isinstance(target, Mapping) else []
+            named = [each.get("$ref") for each in parts if isinstance(each, Mapping)]
+            pending += [each for each in named if isinstance(each, str) and each not in seen]
+            seen.update(pending)
+        return reference in seen
 
 
 def _short(text: str) -> str:
@@ -252,10 +231,10 @@ def type_names(schema: Mapping[str, Any]) -> list[str] | None:
     named = schema.get("type")
     if named is None:
         return None
-    found = []
-    for each in [named] if isinstance(named, str) else named:
-        read = each if each in TYPES else _SAID.get(str(each).lower(), str(each).lower())
-        if read == "any":
-            return None
-        found.append(read)
-    return found
+    found = [_type(str(each)) for each in ([named] if isinstance(named, str) else named)]
+    return None if "any" in found else found
+
+
+def _type(name: str) -> str:
+    """Return the type with this name, in lower case or of another language."""
+    return _SAID.get(name.lower(), name.lower())

@@ -1,8 +1,7 @@
 """The places of a normalised schema: which values fit them, which places no value fits, and how they are written.
 
-Strategy: places refer to each other and may form cycles, so nothing here follows them by unbounded recursion: a loop
-over all places runs until nothing changes, and a place that is used twice, or in itself, or that is deeply nested, is
-written as a definition.
+Strategy: places may form cycles, so nothing here follows them by unbounded recursion: a loop over all places runs until
+nothing changes, and a place that is used twice, or in itself, or that is deeply nested, is a definition.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any
 
 from toolgram.export.ecmascript import matches, pattern_text
@@ -81,13 +81,9 @@ def _exclude(one: Place, other: Place) -> bool:
             there = theirs.properties.get(name)
             if there is None and theirs.further is None and not theirs.patterns:
                 return True
-            if there is not None and _listed(mine.properties[name]) and _listed(there):
+            if there is not None and mine.properties[name].values is not None and there.values is not None:
                 return mine.properties[name].excludes(there)
     return False
-
-
-def _listed(place: Place) -> bool:
-    return place.values is not None
 
 
 _LONGEST_MATCHED = 1000
@@ -101,23 +97,37 @@ def fits(value: Any, place: Place) -> bool:
         return True
     if place.values is not None:
         return any(type(each) is type(value) and each == value for each in place.values)
-    said = place.said
-    match place.kind:
-        case "null":
-            return value is None
-        case "boolean":
-            return isinstance(value, bool)
-        case "string":
-            return isinstance(value, str) and _text_fits(value, said)
-        case "integer" | "number":
-            return _number_fits(value, place.kind, said)
-        case "array":
-            return isinstance(value, list | tuple) and _items_fit(value, place)
-    return isinstance(value, Mapping) and _members_fit(value, place)
+    if not fits_kind(value, place.kind):
+        return False
+    match value:
+        case str():
+            return is_found(place.said.get("pattern", ""), value) and _counted(len(value), place.said, "Length")
+        case list() | tuple():
+            items = zip(value, chain(place.first, repeat(place.rest or _ANY)), strict=False)
+            return _counted(len(value), place.said, "Items") and all(fits(each, inner) for each, inner in items)
+        case Mapping():
+            members = [(each, place.properties.get(name) or place.further) for name, each in value.items()]
+            fit = (bool(place.patterns) if inner is None else fits(each, inner) for each, inner in members)
+            return set(value).issuperset(place.required) and all(fit)
+        case int() | float() if not isinstance(value, bool):
+            low, high, above, below = _bounds(place.said)
+            return bool(low <= value <= high and above < value < below)
+    return True
 
 
-def _text_fits(value: str, said: Mapping[str, Any]) -> bool:
-    return is_found(said.get("pattern", ""), value) and _counted(len(value), said, "Length")
+def fits_kind(value: Any, kind: str) -> bool:
+    """Return whether a value has a type of JSON Schema."""
+    if isinstance(value, bool) or value is None:
+        return kind == ("null" if value is None else "boolean")
+    if isinstance(value, int | float):
+        return kind == "number" or (kind == "integer" and float(value).is_integer())
+    return kind == ("string" if isinstance(value, str) else "array" if isinstance(value, list | tuple) else "object")
+
+
+def _bounds(said: Mapping[str, Any]) -> tuple[float, float, float, float]:
+    """Return the bounds of a number: the least, the most, what it is above and what it is below."""
+    above, below = said.get("exclusiveMinimum", -math.inf), said.get("exclusiveMaximum", math.inf)
+    return said.get("minimum", -math.inf), said.get("maximum", math.inf), above, below
 
 
 def is_found(pattern: str, value: str) -> bool:
@@ -126,38 +136,11 @@ def is_found(pattern: str, value: str) -> bool:
     return expr is None or len(value) > _LONGEST_MATCHED or matches(expr, value)
 
 
-def _items_fit(value: Sequence[Any], place: Place) -> bool:
-    return _counted(len(value), place.said, "Items") and all(
-        fits(each, place.first[at] if at < len(place.first) else place.rest or _ANY) for at, each in enumerate(value)
-    )
-
-
-def _members_fit(value: Mapping[str, Any], place: Place) -> bool:
-    return all(name in value for name in place.required) and all(
-        fits(each, inner)
-        if (inner := place.properties.get(name) or place.further) is not None
-        else bool(place.patterns)
-        for name, each in value.items()
-    )
-
-
 _ANY = Place(anything=True)
 
 
 def _counted(count: int, said: Mapping[str, Any], what: str) -> bool:
     return bool(said.get(f"min{what}", 0) <= count <= said.get(f"max{what}", math.inf))
-
-
-def _number_fits(value: Any, kind: str, said: Mapping[str, Any]) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    if kind == "integer" and not float(value).is_integer():
-        return False
-    return bool(
-        said.get("minimum", -math.inf) <= value <= said.get("maximum", math.inf)
-        and value > said.get("exclusiveMinimum", -math.inf)
-        and value < said.get("exclusiveMaximum", math.inf)
-    )
 
 
 # --- places that nothing fits -------------------------------------------------------------------------------------
@@ -205,8 +188,7 @@ def _possible(place: Place) -> bool:
     if place.kind == "string":
         return bool(said.get("minLength", 0) <= said.get("maxLength", math.inf))
     if place.kind in ("integer", "number"):
-        low, high = said.get("minimum", -math.inf), said.get("maximum", math.inf)
-        above, below = said.get("exclusiveMinimum", -math.inf), said.get("exclusiveMaximum", math.inf)
+        low, high, above, below = _bounds(said)
         return bool(low <= high and above < below and low < below and above < high)
     if place.kind == "array":
         least = said.get("minItems", 0)
@@ -215,11 +197,9 @@ def _possible(place: Place) -> bool:
         if any(each.impossible for each in place.first[:least]):
             return False
         return least <= len(place.first) or place.rest is None or not place.rest.impossible
-    if place.kind == "object":
-        if said.get("minProperties", 0) > said.get("maxProperties", math.inf):
-            return False
-        return not any(place.properties[name].impossible for name in place.required)
-    return True
+    if said.get("minProperties", 0) > said.get("maxProperties", math.inf):
+        return False
+    return not any(place.properties[name].impossible for name in place.required)
 
 
 # --- writing it down ----------------------------------------------------------------------------------------------
@@ -302,27 +282,27 @@ class _Printer:
         if place.anything:
             return {}
         made: dict[str, Any] = {"type": place.kind}
-        if place.kind == "array":
-            if place.first:
-                made["prefixItems"] = [self.of(each, depth) for each in place.first]
-            if place.rest is not None:
-                made["items"] = self.of(place.rest, depth)
-        elif place.kind == "object":
-            if place.properties:
-                made["properties"] = {
-                    name: False if each.impossible else self.of(each, depth) for name, each in place.properties.items()
-                }
-            if place.required:
-                made["required"] = list(place.required)
-            if place.patterns:
-                made["patternProperties"] = {name: self.of(each, depth) for name, each in place.patterns.items()}
-            if place.names is not None and not place.names.impossible:
-                made["propertyNames"] = self.of(place.names, depth)
-            further = place.further
-            made["additionalProperties"] = (
-                False if further is None else True if _lone(further).anything else self.of(further, depth)
-            )
+        if place.first:
+            made["prefixItems"] = [self.of(each, depth) for each in place.first]
+        if place.rest is not None:
+            made["items"] = self.of(place.rest, depth)
+        if place.kind == "object":
+            made |= self._members(place, depth)
         return {**made, **place.said}
+
+    def _members(self, place: Place, depth: int) -> Iterator[tuple[str, Any]]:
+        if place.properties:
+            named = place.properties.items()
+            yield "properties", {name: not each.impossible and self.of(each, depth) for name, each in named}
+        if place.required:
+            yield "required", list(place.required)
+        if place.patterns:
+            yield "patternProperties", {name: self.of(each, depth) for name, each in place.patterns.items()}
+        if place.names is not None and not place.names.impossible:
+            yield "propertyNames", self.of(place.names, depth)
+        further = place.further
+        free = further is not None and _lone(further).anything
+        yield "additionalProperties", free if further is None or free else self.of(further, depth)
 
 
 def _is_small(place: Place) -> bool:

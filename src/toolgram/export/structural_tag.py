@@ -1,9 +1,8 @@
 """A structural tag: the JSON form for xgrammar and vLLM.
 
 Strategy: the whole tag is one embedded grammar of EBNF rules, because only there parts have names: a repeated part is
-written, and compiled, once. Rules know tokens by their ids only, and no formats. Around a token that is known by its
-name, and around a given format, texts, sequences and choices are the tag's own formats; only parts with neither are
-rules.
+written, and compiled, once. Rules know tokens by their ids only, and no formats. So around a token that is known by its
+name, and around a given format, the tag joins parts in its own way.
 """
 
 from __future__ import annotations
@@ -11,33 +10,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolgram.export.dispatches import excluded
-from toolgram.export.ebnf import EbnfWriter
+from toolgram.export.ebnf import EbnfWriter, excluded
 from toolgram.export.expressions import (
     EMPTY,
-    Blanks,
     Break,
-    Chars,
     Choice,
-    Class,
     EngineFormat,
     Expr,
-    Json,
     Lit,
     Members,
-    OtherName,
-    Quoted,
-    Ref,
-    Repeat,
-    Rules,
+    Note,
     Seq,
     Star,
     Text,
     Token,
-    children,
+    inside,
     members_in_turn,
 )
-from toolgram.export.writing import Note
 
 
 def structural_tag(root: Expr, note: Note, length_limits: bool = False) -> str:
@@ -61,19 +50,25 @@ class _Formats:
         return self.known[expr]
 
     def _made(self, expr: Expr) -> dict[str, Any]:
-        note = self.note
-        if isinstance(expr, Seq | Choice | Star) and _rules_can_write(expr):
-            return self.embedded(expr)
         match expr:
             case Lit():
                 return {"type": "const_string", "value": expr.text}
             case Break():
                 return {"type": "const_string", "value": ""}
+            case Text() if expr.within is None:
+                text: dict[str, Any] = {"type": "any_text", "excludes": list(excluded(expr, self.note))}
+                closer = {"type": "const_string", "value": expr.closer}
+                return {"type": "sequence", "elements": [text, closer]} if expr.closer else text
             case Token():
                 return {"type": "token", "token": expr.text if expr.id is None else expr.id}
+            case EngineFormat():
+                return dict(json.loads(expr.text))
+        return self.embedded(expr) if _rules_can_write(expr) else self._joined(expr)
+
+    def _joined(self, expr: Expr) -> dict[str, Any]:
+        """Return parts of which one has no rules, as the tag joins them."""
+        match expr:
             case Seq():
-                if not expr.parts:
-                    return {"type": "const_string", "value": ""}
                 return {"type": "sequence", "elements": [self.of(each) for each in expr.parts]}
             case Choice():
                 rest = [each for each in expr.options if each != EMPTY]
@@ -82,30 +77,9 @@ class _Formats:
                 return body if len(rest) == len(expr.options) else {"type": "optional", "content": body}
             case Star():
                 return {"type": "star", "content": self.of(expr.body)}
-            case Text():
-                return self._text(expr)
-            case Members():
-                if not _rules_can_write(expr):
-                    note(
-                        "arguments are written in the order of the schema, because the tokens between them have no ids"
-                    )
-                    return self.of(members_in_turn(expr))
-                return self.embedded(expr)
-            case Json() | Chars() | Class() | Repeat() | Blanks() | Quoted() | OtherName() | Rules():
-                return self.embedded(expr)
-            case EngineFormat():
-                return dict(json.loads(expr.text))
-            case Ref():
-                raise AssertionError("a rule is only known inside its language")
-
-    def _text(self, expr: Text) -> dict[str, Any]:
-        """Return text by its excluded words, or by rules if it has a form."""
-        if expr.within is not None:
-            return self.embedded(expr)
-        text: dict[str, Any] = {"type": "any_text", "excludes": list(excluded(expr, self.note))}
-        if not expr.closer:
-            return text
-        return {"type": "sequence", "elements": [text, {"type": "const_string", "value": expr.closer}]}
+        assert isinstance(expr, Members)
+        self.note("arguments are written in the order of the schema, because the tokens between them have no ids")
+        return self.of(members_in_turn(expr, self.note))
 
     def embedded(self, expr: Expr) -> dict[str, Any]:
         """Return an expression as rules."""
@@ -114,14 +88,6 @@ class _Formats:
 
 def _rules_can_write(expr: Expr) -> bool:
     """Return whether rules can write an expression: they know tokens by their ids, and no formats."""
-    pending = [expr]
-    while pending:
-        here = pending.pop()
-        if _is_for_tags(here):
-            return False
-        pending += children(here)
-    return True
-
-
-def _is_for_tags(expr: Expr) -> bool:
-    return isinstance(expr, EngineFormat) or (isinstance(expr, Token) and expr.id is None)
+    return not any(
+        isinstance(each, EngineFormat) or (isinstance(each, Token) and each.id is None) for each in inside(expr)
+    )

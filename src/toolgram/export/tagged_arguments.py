@@ -24,16 +24,16 @@ from toolgram.export.expressions import (
     Lit,
     Member,
     Members,
-    Seq,
+    Note,
     Text,
     Token,
     choice,
     seq,
+    split,
 )
-from toolgram.export.markers import NO_TOKENS, Tokens
-from toolgram.export.notations import MIXED
-from toolgram.export.own_notation import notated
-from toolgram.export.schemas import Tool
+from toolgram.export.markers import Tokens
+from toolgram.export.notations import MIXED, notated
+from toolgram.export.requests import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
@@ -41,7 +41,7 @@ from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 
-def noting(tool: Tool, note: Callable[[str], object]) -> Callable[[str], object]:
+def noting(tool: Tool, note: Note) -> Note:
     """Return a function that adds notes about one function of the request."""
     return lambda words: note(f"{tool.name}: {words}")
 
@@ -54,18 +54,10 @@ class _Place(NamedTuple):
 
 
 class TaggedArguments:
-    """Writes the tagged arguments of a format for one request. `marker` returns the text or token of a transition."""
+    """Writes the tagged arguments of a format for one request."""
 
-    def __init__(
-        self,
-        spec: Spec,
-        paths: ObservedPaths,
-        marker: Callable[[Edge], Expr],
-        note: Callable[[str], object],
-        tokens: Tokens = NO_TOKENS,
-    ) -> None:
-        self.tokens = tokens
-        self.spec, self.paths, self.marker, self.note = spec, paths, marker, note
+    def __init__(self, spec: Spec, paths: ObservedPaths, note: Note, tokens: Tokens) -> None:
+        self.spec, self.paths, self.note, self.tokens = spec, paths, note, tokens
         self.rows = rows_of(spec)
         self.known_members: dict[tuple[Any, ...], Expr] = {}
 
@@ -73,11 +65,9 @@ class TaggedArguments:
         """Return all arguments of a function, each in its first and its later form."""
         key = (tool.name, *first)
         if key not in self.known_members:
-            self.known_members[key] = self._made_members(tool, first, later, waiting)
+            forms = (self._members_of(tool, form, first, later, waiting) for form in tool.forms)
+            self.known_members[key] = choice(*forms)
         return self.known_members[key]
-
-    def _made_members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
-        return choice(*(self._members_of(tool, form, first, later, waiting) for form in tool.forms))
 
     def _members_of(
         self, tool: Tool, schema: Mapping[str, Any], first: list[Edge], later: list[Edge], waiting: str
@@ -153,23 +143,24 @@ class TaggedArguments:
     def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> Expr:
         shape = self.spec.terminals.get(edge.trigger)
         if not isinstance(shape, Run) or edge.text.isspace():
-            return self.marker(edge)
+            return self.tokens.written(edge.text)
         if isinstance(key, str):
             return Lit(key) if re.fullmatch(shape.pattern, key) else NOTHING
         first, rest = characters_of(shape.first, WORD[:52] + "_"), characters_of(rest_of(shape), WORD)
         return Chars(first, rest, 32, key)
 
     def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> Expr:
+        marker = self.tokens.written(edge.text)
         state = self.spec.states[edge.source]
         if state.meaning != "value":
             if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
                 return self._key_label(edge, key)
-            return self.marker(edge)
+            return marker
         if state.typed not in READ_AS_TEXT_OR_JSON:
             if state.typed not in VALUE_WRITERS:
                 raise ToolgramError(f"values that are tagged `{state.typed}` cannot be exported")
             written = VALUE_WRITERS[state.typed](self, tool, key, declared)
-            return written if edge.trigger == "value_end" else seq(written, self.marker(edge))
+            return written if edge.trigger == "value_end" else seq(written, marker)
         if edge.trigger == "value_end":
             return self._literal(tool, declared, with_text=not self._has_text_frame())
         if state.echo and not isinstance(key, str):
@@ -178,11 +169,12 @@ class TaggedArguments:
         echoed = name if state.echo else ""  # the end of the marker; the state after it does not read it again
         if state.typed == "json":
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
-            return seq(literal, self.marker(edge), Lit(echoed))
+            return seq(literal, marker, Lit(echoed))
         raw = choice(*(self._raw(tool, name, each, edge, echoed) for each in self._texts(tool, declared)))
-        if state.typed == "text" or _is_free(raw):
+        head, _ = split(raw)
+        if state.typed == "text" or (isinstance(head, Text) and head.within is None):
             return raw
-        return choice(raw, seq(self._literal(tool, declared, with_text=False), self.marker(edge), Lit(echoed)))
+        return choice(raw, seq(self._literal(tool, declared, with_text=False), marker, Lit(echoed)))
 
     def _texts(self, tool: Tool, declared: Any) -> list[Mapping[str, Any]]:
         """Return the alternatives of a schema that are text, which includes any value."""
@@ -233,14 +225,14 @@ class TaggedArguments:
 
     def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> Expr:
         """Return unescaped text, up to its closing marker."""
-        texts = declared.get("enum")
+        texts, marker = declared.get("enum"), self.tokens.written(edge.text)
         if texts is not None:
             for each in texts:
                 if edge.text in each:
                     self.note(
                         f"{tool.name}: a value of {name!r} contains the marker that would end it, and cannot be written"
                     )
-            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), self.marker(edge), Lit(echoed))
+            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), marker, Lit(echoed))
         within = text_of_schema(declared, noting(tool, self.note))
         found = []
         for trigger in self.rows[edge.source]:
@@ -248,7 +240,6 @@ class TaggedArguments:
             if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
                 found.append(shape.text + echoed)
         forbidden = Forbidden(tuple(dict.fromkeys(found)))
-        marker = self.marker(edge)
         if isinstance(marker, Token):
             return seq(Text(forbidden, "", within), marker, Lit(echoed))
         return Text(forbidden, edge.text + echoed, within)
@@ -263,23 +254,13 @@ VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ..
 }
 
 
-def _is_free(raw: Expr) -> bool:
-    head = raw.parts[0] if isinstance(raw, Seq) and raw.parts else raw
-    return isinstance(head, Text) and head.within is None
-
-
 def _kinds(tool: Tool, declared: Any) -> list[str]:
     """Return the types of the alternatives of a schema; `string` for any type, which is read as text."""
+    names: dict[type, str] = {str: "string", dict: "object", list: "array"}
     found = []
     for form in alternatives(declared, tool.schema.get("$defs", {})):
-        found += [_kind_of(each) for each in form.get("enum", ())] or [form.get("type", "string")]
+        found += [names.get(type(each), "scalar") for each in form.get("enum", ())] or [form.get("type", "string")]
     return found
-
-
-def _kind_of(value: Any) -> str:
-    if isinstance(value, str | dict | list):
-        return {str: "string", dict: "object", list: "array"}[type(value)]
-    return "scalar"
 
 
 def _without_text(tool: Tool, declared: Any) -> Any:

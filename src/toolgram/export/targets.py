@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from toolgram.export.bnf import GbnfWriter
 from toolgram.export.ebnf import EbnfWriter
-from toolgram.export.expressions import Expr
-from toolgram.export.gbnf import GbnfWriter
+from toolgram.export.expressions import Expr, Note
 from toolgram.export.lark import LlguidanceWriter
 from toolgram.export.structural_tag import structural_tag
-
-Note: TypeAlias = Callable[[str], object]
 
 _in_angle_brackets = re.compile(r"<[^<>\[\]\s]+>").fullmatch
 

@@ -6,11 +6,11 @@ their `Notation`, so there is one converter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolgram.export.digits import integers, numbers
-from toolgram.export.ecmascript import ALL, pattern_text, shortened
+from toolgram.export.ecmascript import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text, shortened
 from toolgram.export.expressions import (
     EMPTY,
     NOTHING,
@@ -19,13 +19,14 @@ from toolgram.export.expressions import (
     Lit,
     Member,
     Members,
+    Note,
     OtherName,
     Ref,
     Repeat,
     Rules,
     Star,
-    children,
     choice,
+    inside,
     members_in_turn,
     optional,
     seq,
@@ -33,10 +34,7 @@ from toolgram.export.expressions import (
     without_characters,
 )
 from toolgram.export.notations import JSON, MOST_IN_NAME, Notation
-from toolgram.export.patterns import FORMATS, FORMS_ONLY, format_text
 from toolgram.limits import MAX_BOUND_DIGITS, MOST_MULTIPLES
-
-Note = Callable[[str], object]
 
 
 class Values:
@@ -156,7 +154,7 @@ class Values:
         edge = self.notation.edge
         if not found.members:
             return seq(Lit("{"), edge, Lit("}"))
-        body = seq(self._counted(schema, found) or (found if any_order else members_in_turn(found)), edge)
+        body = seq(self._counted(schema, found) or (found if any_order else members_in_turn(found, self.note)), edge)
         may_be_empty = not schema.get("required") and not schema.get("minProperties")
         return seq(Lit("{"), edge, optional(body) if may_be_empty else body, Lit("}"))
 
@@ -239,15 +237,18 @@ def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
         found = pattern_text(schema["pattern"])
         if found is None:
             note(f"the pattern {shortened(schema['pattern'])} is not enforced")
-    if "format" in schema:
-        if found is not None:
-            note(f"the format {schema['format']} is not enforced beside a pattern")
-        elif schema["format"] not in FORMATS:
-            note(f"the format {schema['format']} is not enforced")
+    if form := schema.get("format"):
+        if found is not None or form not in FORMATS:
+            note(f"the format {form} is not enforced{' beside a pattern' * (found is not None)}")
         else:
-            found = format_text(schema["format"])
-            if schema["format"] in FORMS_ONLY:
-                note(f"the format {schema['format']} is enforced in its form, but not {FORMS_ONLY[schema['format']]}")
+            found = format_text(form)
+            if form in FORMS_ONLY:
+                note(f"the format {form} is enforced in its form, but not {FORMS_ONLY[form]}")
+    return _with_length(found, schema, note)
+
+
+def _with_length(found: Expr | None, schema: Mapping[str, Any], note: Note) -> Expr | None:
+    """Return texts with the limits on their length that a schema has."""
     low, high = schema.get("minLength", 0), schema.get("maxLength")
     if found is None:
         return Repeat(ALL, low, high, True) if low or high is not None else None
@@ -302,12 +303,4 @@ def alternatives(schema: Any, definitions: Mapping[str, Any]) -> list[Mapping[st
 
 
 def _refs(expr: Expr) -> Iterator[str]:
-    pending, seen = [expr], set()
-    while pending:
-        here = pending.pop()
-        if isinstance(here, Lit) or id(here) in seen:
-            continue
-        seen.add(id(here))
-        if isinstance(here, Ref):
-            yield here.name
-        pending += children(here)
+    return (each.name for each in inside(expr) if isinstance(each, Ref))

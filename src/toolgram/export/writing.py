@@ -22,11 +22,11 @@ from toolgram.export.expressions import (
     Chars,
     Choice,
     Class,
-    EngineFormat,
     Expr,
     Json,
     Lit,
     Members,
+    Note,
     OtherName,
     Quoted,
     Ref,
@@ -37,20 +37,19 @@ from toolgram.export.expressions import (
     Text,
     Token,
     children,
-    choice,
+    class_of,
+    complement,
     members_in_any_order,
     members_in_turn,
-    seq,
+    rebuilt,
     star,
     without_characters,
 )
 from toolgram.export.notations import BASE, JSON
-from toolgram.export.texts import reaches_into, text_automaton
+from toolgram.export.texts import text_automaton
 from toolgram.export.values import Values, other_names
 from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row, spelled
 from toolgram.limits import MOST_COUNTED
-
-Note = Callable[[str], object]
 
 
 class RuleWriter:
@@ -58,20 +57,17 @@ class RuleWriter:
 
     arrow = "::="
     root_name = "root"
-    empty = '""'
-    length_limits = False  # whether limits on the length of a text must hold at any cost
     # Up to this many arguments in any order, every set is a rule; with more, only required ones are counted,
     most_counted = 6
     most_required = 5  # if there are at most this many.
 
     def __init__(self, note: Note, length_limits: bool = False) -> None:
-        self.note, self.length_limits = note, length_limits
+        self.note, self.length_limits = note, length_limits  # whether limits on the length of a text must hold
         self.rules: list[tuple[str, Piece]] = []
         self.names: dict[Any, str] = {}
         self.counts: dict[str, int] = {}
-        self.uses: dict[int, int] = {}
+        self.uses: dict[Expr, int] = {}
         self.prefix = ""  # of the rules of an inner language
-        self.kept: list[Expr] = []  # keeps nodes alive whose ids are keys
 
     def write(self, root: Expr) -> str:
         """Return the whole grammar."""
@@ -79,25 +75,24 @@ class RuleWriter:
 
     def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
         """Return the rules of the grammar, beginning with the start rule."""
-        self._count(root)
-        body = self.body(root)
+        body = self.body(self.counted(root))
         return [(self.root_name, body), *self.rules]
 
     def text_of_rules(self, rules: Iterable[tuple[str, Piece]]) -> str:
         """Return rules in the notation of the target."""
-        return "".join(f"{name} {self.arrow} {spelled(body, self.empty)}\n" for name, body in rules)
+        return "".join(f"{name} {self.arrow} {spelled(body)}\n" for name, body in rules)
 
-    def _count(self, root: Expr) -> None:
+    def counted(self, root: Expr) -> Expr:
+        """Count how often each part occurs in an expression that is to be written, and return it."""
         pending = [root]
         while pending:
             here = pending.pop()
             if isinstance(here, Lit):  # never a rule of its own
                 continue
-            self.uses[id(here)] = self.uses.get(id(here), 0) + 1
-            if self.uses[id(here)] == 1:
-                self.kept.append(here)
-                if not isinstance(here, Members | Rules):
-                    pending += children(here)
+            self.uses[here] = self.uses.get(here, 0) + 1
+            if self.uses[here] == 1 and not isinstance(here, Members | Rules):
+                pending += children(here)
+        return root
 
     def new(self, kind: str) -> str:
         """Return the next name of a kind."""
@@ -132,33 +127,33 @@ class RuleWriter:
 
     def option(self, expr: Expr) -> Piece:
         """Return an expression as one of several alternatives."""
-        return self.sequence(expr) if isinstance(expr, Seq) else self.item(expr)
+        return self.of_seq(expr) if isinstance(expr, Seq) else self.item(expr)
 
-    def sequence(self, expr: Seq) -> Piece:
+    def of_seq(self, expr: Seq) -> Piece:
         """Return the items of a sequence."""
         return row(*(self.item(each) for each in expr.parts if not isinstance(each, Break)))
 
     def item(self, expr: Expr) -> Piece:
         """Return an expression as a part of another one: a part that several others share is a rule."""
-        if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(id(expr), 0) > 1:
-            return self.rule(("shared", expr), "part", lambda: self.inner(expr))
+        if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(expr, 0) > 1:
+            written = self.of_star if isinstance(expr, Star) else self.body
+            return self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
         return self.inner_item(expr)
 
-    def inner(self, expr: Expr) -> Piece:
-        """Return a shared part as the body of its rule."""
-        return self.inner_item(expr) if isinstance(expr, Star) else self.body(expr)
-
     def inner_item(self, expr: Expr) -> Piece:
-        """Return an expression, inline or as a rule."""
-        return _WRITERS[type(expr)](self, expr)
+        """Return an expression, inline or as a rule: each kind has a method."""
+        if isinstance(expr, Lit | Break):
+            return self.literal(expr.text) if isinstance(expr, Lit) else EMPTY_ROW
+        written: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)
+        return written
 
-    def choice(self, expr: Choice) -> Piece:
+    def of_choice(self, expr: Choice) -> Piece:
         """Return a choice of options."""
         rest = [each for each in expr.options if each != EMPTY]
         found = either(*(self.option(each) for each in rest))
         return Counted(found, "?") if len(rest) < len(expr.options) else found
 
-    def starred(self, expr: Star) -> Piece:
+    def of_star(self, expr: Star) -> Piece:
         """Return a body repeated any number of times."""
         return Counted(self.body(expr.body), "*")
 
@@ -168,23 +163,24 @@ class RuleWriter:
         """Return a fixed text."""
         raise NotImplementedError
 
-    def token(self, expr: Token) -> Piece:
+    def of_token(self, expr: Token) -> Piece:
         """Return one special token, by its id or its name."""
         return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
-        """Return a set of characters."""
-        raise NotImplementedError
-
-    def class_item(self, expr: Class) -> Piece:
+    def of_class(self, expr: Class) -> Atom:
         """Return one character of a set."""
         raise NotImplementedError
+
+    def char_class(self, characters: str, negated: bool = False) -> Atom:
+        """Return one of some characters, or of all others."""
+        found = class_of(characters)
+        return self.of_class(Class(complement(found.ranges)) if negated else found)
 
     def run(self, characters: str, most: int) -> Piece:
         """Return up to `most` of some characters."""
         return Counted(self.char_class(characters), f"{{0,{most}}}")
 
-    def characters(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: Chars) -> Piece:
         """Return a run of characters that differs from some texts."""
         if not expr.but:
             if expr.most == 1:
@@ -210,9 +206,9 @@ class RuleWriter:
 
     def text(self, expr: Text) -> Piece:
         """Return free text."""
-        return self.automaton(expr)
+        raise NotImplementedError
 
-    def any_text(self, expr: Text) -> Piece:
+    def of_text(self, expr: Text) -> Piece:
         """Return free text, or text of some form."""
         return self.text(expr) if expr.within is None else self.text_within(expr)
 
@@ -231,21 +227,8 @@ class RuleWriter:
                 self.rules.append((name.text, either(*options)))
         return Atom(self.names[key])
 
-    def text_and_closer(self, expr: Text) -> Piece:
-        """Return free text by its automaton, which texts with different closers share, and the closer after it.
-
-        A text shares nothing if a word that it must not contain may continue in its closer.
-        """
-        if not expr.closer or reaches_into(expr.forbidden.words, expr.closer):
-            return self.automaton(expr)
-        return row(self.automaton(Text(expr.forbidden)), self.literal(expr.closer))
-
-    def members(self, expr: Members) -> Piece:
+    def of_members(self, expr: Members) -> Piece:
         """Return arguments: in any order if few must be counted, else in the order of the schema."""
-        return self.item(self.ordered(expr))
-
-    def ordered(self, expr: Members) -> Expr:
-        """Return arguments as an expression without `Members`."""
         names = frozenset(member.name for member in expr.members if member.name)
         required = frozenset(member.name for member in expr.members if member.required)
         if expr.any_order and 1 < len(names) <= self.most_counted:
@@ -258,23 +241,22 @@ class RuleWriter:
         else:
             if expr.any_order and len(names) > 1:
                 self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
-            found = members_in_turn(expr)
-        self._count(found)
-        return found
+            found = members_in_turn(expr, self.note)
+        return self.item(self.counted(found))
 
-    def language(self, expr: Rules) -> Piece:
+    def of_rules(self, expr: Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
         if expr not in self.names:
             outer = self.prefix
             name = self.names[expr] = self.new("value")
             self.prefix = f"{name}-"
             for inner, body in expr.rules:
-                self._count(body)
-                self.rules.append((name if inner == expr.start else self.spell(self.prefix + inner), self.body(body)))
+                rule = name if inner == expr.start else self.spell(self.prefix + inner)
+                self.rules.append((rule, self.body(self.counted(body))))
             self.prefix = outer
         return Atom(self.names[expr])
 
-    def reference(self, expr: Ref) -> Piece:
+    def of_ref(self, expr: Ref) -> Piece:
         """Return a rule of the inner language, or one that all languages share."""
         if expr.name in BASE:
             return self.base(expr.name)
@@ -285,16 +267,12 @@ class RuleWriter:
         key = ("base", name)
         if key not in self.names:
             self.names[key] = self.spell(name.replace("_", "-"))
-            self.add(self.names[key], lambda: self.base_body(name))
+            self.add(self.names[key], lambda: self.body(BASE[name]))
         return Atom(self.names[key])
-
-    def base_body(self, name: str) -> Piece:
-        """Return the body of a rule that all languages share."""
-        return self.body(BASE[name])
 
     # --- values ---------------------------------------------------------------------------------------------------
 
-    def json_value(self, expr: Json) -> Piece:
+    def of_json(self, expr: Json) -> Piece:
         """Return the rules of a value."""
         key = ("json", expr)
         if key not in self.names:
@@ -302,20 +280,20 @@ class RuleWriter:
             values = Values(schema, self.note, JSON)
             start = values.whole_object(schema) if expr.any_order else values.value(schema)
             shared = isinstance(start, Ref) and start.name in BASE
-            found = self.item(start) if shared else self.language(values.rules(start))
+            found = self.item(start) if shared else self.of_rules(values.rules(start))
             assert isinstance(found, Atom)
             self.names[key] = found.text
         return Atom(self.names[key])
 
-    def blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
         return Counted(self.char_class(" \n\t\r"), "*")
 
-    def quoted(self, expr: Quoted) -> Piece:
+    def of_quoted(self, expr: Quoted) -> Piece:
         """Return the rule of a text as a value, which may be used in many places."""
         return self.rule(expr, "quoted", lambda: self.body(expr.body))
 
-    def other_name(self, expr: OtherName) -> Piece:
+    def of_othername(self, expr: OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
         return self.rule(expr, "key", lambda: self.body(self.name_but(expr)))
 
@@ -323,7 +301,7 @@ class RuleWriter:
         """Return a name that begins with another character."""
         return JSON.quote(other_names(expr.but, self.note))
 
-    def repeated(self, expr: Repeat) -> Piece:
+    def of_repeat(self, expr: Repeat) -> Piece:
         """Return a counted repetition."""
         if expr.high is None and expr.low == 0:
             return self.item(star(expr.body))
@@ -355,32 +333,6 @@ class RuleWriter:
         """Return a text of some form."""
         return self.body(expr)
 
-    def no_rules(self, expr: EngineFormat) -> Piece:
-        """Reject a format that only a structural tag has: `export` gives it to no other target."""
-        raise AssertionError(f"{expr} has no rules")
-
-
-_WRITERS: dict[type, Callable[[RuleWriter, Any], Piece]] = {
-    Lit: lambda writer, expr: writer.literal(expr.text),
-    Break: lambda writer, expr: EMPTY_ROW,
-    Token: lambda writer, expr: writer.token(expr),
-    Seq: lambda writer, expr: writer.sequence(expr),
-    Choice: lambda writer, expr: writer.choice(expr),
-    Star: lambda writer, expr: writer.starred(expr),
-    Chars: lambda writer, expr: writer.characters(expr),
-    Class: lambda writer, expr: writer.class_item(expr),
-    Repeat: lambda writer, expr: writer.repeated(expr),
-    Json: lambda writer, expr: writer.json_value(expr),
-    Blanks: lambda writer, expr: writer.blanks(expr),
-    Quoted: lambda writer, expr: writer.quoted(expr),
-    OtherName: lambda writer, expr: writer.other_name(expr),
-    Text: lambda writer, expr: writer.any_text(expr),
-    Members: lambda writer, expr: writer.members(expr),
-    Rules: lambda writer, expr: writer.language(expr),
-    Ref: lambda writer, expr: writer.reference(expr),
-    EngineFormat: lambda writer, expr: writer.no_rules(expr),
-}
-
 
 def is_length(expr: Expr) -> bool:
     """Return whether a pattern is only a limit on the length of a text."""
@@ -395,16 +347,9 @@ def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
         case Class():
             found = without_characters(expr.ranges, codes)
             return Class(found) if found else NOTHING
-        case Seq():
-            return seq(*(narrowed(each, codes) for each in expr.parts))
-        case Choice():
-            return choice(*(narrowed(each, codes) for each in expr.options))
-        case Star() | Repeat():
-            body = narrowed(expr.body, codes)
-            if body == NOTHING:
-                return NOTHING if isinstance(expr, Repeat) and expr.low else EMPTY
-            return star(body) if isinstance(expr, Star) else Repeat(body, expr.low, expr.high, expr.is_length)
-    return expr
+        case Repeat() if narrowed(expr.body, codes) == NOTHING:
+            return NOTHING if expr.low else EMPTY
+    return rebuilt(expr, lambda each: narrowed(each, codes))
 
 
 def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str]) -> str:
@@ -420,20 +365,4 @@ def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], 
         elif low <= high:
             written += [escaped(chr(code)) for code in range(low, high + 1)]
     written.sort(key=lambda each: "\\u" in each)  # xgrammar's escapes take all hexadecimal digits that follow
-    return "".join(written)
-
-
-def ranges(characters: str, escaped: Callable[[str], str]) -> str:
-    """Return the inside of a character class: sorted, and neighbours as ranges."""
-    codes = sorted({ord(char) for char in characters})
-    written = []
-    while codes:
-        most = 1
-        while most < len(codes) and codes[most] == codes[0] + most:
-            most += 1
-        run, codes = codes[:most], codes[most:]
-        if most > 2:
-            written.append(f"{escaped(chr(run[0]))}-{escaped(chr(run[-1]))}")
-        else:
-            written += [escaped(chr(code)) for code in run]
     return "".join(written)

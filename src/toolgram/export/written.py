@@ -1,9 +1,7 @@
 """The typed pieces that writers produce, and the one function that converts them to text.
 
-Strategy: every notation has alternatives, sequences, repetitions and atoms, and in every one of them alternatives bind
-weakest. A writer declares what a piece is, and never writes a bracket. `spelled` adds brackets to a piece inside one
-that binds stronger, so no writer can lose what follows an alternative. The tests read the written text, and compare its
-pieces with the intended ones.
+Strategy: in every notation alternatives bind weakest. A writer declares what a piece is, and never writes a bracket:
+`spelled` does, so no writer can lose what follows an alternative. The tests read the text, and compare its pieces.
 """
 
 from __future__ import annotations
@@ -49,35 +47,31 @@ _STRENGTH = {Either: 0, Row: 1, Counted: 2, Atom: 3}
 
 def row(*parts: Piece) -> Piece:
     """Return a sequence of pieces; nested rows are joined with it."""
-    flat: list[Piece] = []
-    for part in parts:
-        flat += part.parts if isinstance(part, Row) else (part,)
+    flat = [each for part in parts for each in (part.parts if isinstance(part, Row) else (part,))]
     return flat[0] if len(flat) == 1 else Row(tuple(flat))
 
 
 def either(*options: Piece) -> Piece:
     """Return a choice of pieces; nested choices are joined with it."""
-    flat: list[Piece] = []
-    for option in options:
-        flat += option.options if isinstance(option, Either) else (option,)
+    flat = [each for option in options for each in (option.options if isinstance(option, Either) else (option,))]
     return flat[0] if len(flat) == 1 else Either(tuple(flat))
 
 
-def spelled(piece: Piece, empty: str = '""') -> str:
-    """Return the text of a piece. `empty` is how the notation writes the empty text."""
+def spelled(piece: Piece) -> str:
+    """Return the text of a piece."""
     match piece:
         case Atom():
             return piece.text
         case Counted():
-            return _within(piece.body, 3, empty) + piece.mark
+            return _within(piece.body, 3) + piece.mark
         case Row():
-            return " ".join(_within(part, 2, empty) for part in piece.parts) or empty
+            return " ".join(_within(part, 2) for part in piece.parts) or '""'
         case Either():
-            return " | ".join(_within(option, 1, empty) for option in piece.options)
+            return " | ".join(_within(option, 1) for option in piece.options)
 
 
-def _within(piece: Piece, needed: int, empty: str) -> str:
+def _within(piece: Piece, needed: int) -> str:
     """Return the text of a piece inside another one, in brackets if it binds weaker than needed."""
-    text = spelled(piece, empty)
+    text = spelled(piece)
     strength = 3 if piece == EMPTY_ROW else _STRENGTH[type(piece)]
     return text if strength >= needed else f"({text})"

@@ -1,0 +1,202 @@
+"""Every grammar beside the reference matcher of its expression: the same outputs, and after each character the same
+characters that may follow."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+import toolgram
+from benchmarks.vocabularies import vocabulary
+from tests.export import oracle
+from tests.export.engines import Engine, Engines, Llguidance, Vocabulary, Xgrammar
+from tests.export.measuring import PROMPTS, WRITTEN, tool
+from tests.export.writing import mutated, random_output
+from tests.properties.selection import every_format
+from toolgram.export import export_request, expression
+from toolgram.export.ebnf import excluded
+from toolgram.export.expressions import (
+    Class,
+    Expr,
+    Forbidden,
+    Lit,
+    Member,
+    Members,
+    OtherName,
+    Ref,
+    Repeat,
+    Rules,
+    Seq,
+    Text,
+    Token,
+    choice,
+    seq,
+    star,
+)
+from toolgram.export.passes import changed
+
+for engine in ("llguidance", "tvm_ffi", "numpy"):
+    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+
+TEXT: dict[str, Any] = {"type": "string"}
+# Few arguments, and no forms that an engine does not count: of these, a grammar keeps everything.
+TOOLS = [
+    tool(
+        "get_weather",
+        {"city": TEXT, "days": {"type": "integer", "minimum": 1, "maximum": 14}},
+        ["city"],
+        additionalProperties=False,
+    ),
+    tool("get_time", {}, additionalProperties=False),
+    tool(
+        "search",
+        {"tags": {"type": "array", "items": {"enum": ["a", "bc"]}, "maxItems": 2}, "exact": {"type": "boolean"}},
+        ["exact"],
+        additionalProperties=False,
+    ),
+]
+PROBES = frozenset(map(ord, "\n\"'`abcdefghijklmnopqrstuvwxyz_ABCTOL0159 <>[](){}|/\\:,.=-#!?@^~"))
+
+
+@cache
+def engines() -> Engines:
+    """Both engines, over bytes."""
+    return Engines()
+
+
+def as_dispatched(root: Expr) -> Expr:
+    """The expression with the words that xgrammar looks for: parts of some markers, of which notes tell."""
+
+    def leaf(expr: Expr) -> Expr:
+        if not isinstance(expr, Text) or expr.within is not None:
+            return expr
+        words = Forbidden(excluded(expr, lambda words: None))
+        return Text(words, expr.closer) if expr.closer in words.words else seq(Text(words), Lit(expr.closer))
+
+    return changed(root, leaf)
+
+
+def check_masks(engine: Engine, root: Expr, output: str) -> None:
+    """After each character of an output, the same characters may follow."""
+    matcher, state = engine.begin(), oracle.begin(root)
+    for at, char in enumerate(output):
+        allowed = set(matcher.allowed().tolist())
+        if engine.target != "llguidance" or len(allowed) > 1:  # it may say one token and no others
+            ours = {code for code in PROBES if oracle.after(state, chr(code))}
+            assert allowed & PROBES == ours, (engine.target, output[:at])
+            assert (engine.vocab.eos_token_id in allowed) == oracle.may_end(state), (engine.target, output[:at])
+        assert all(map(matcher.take, char.encode())), (engine.target, output[:at], char)
+        state = oracle.after(state, char)
+
+
+@pytest.mark.parametrize("tool_choice", ["auto", "required"])
+@every_format
+def test_every_grammar_is_the_language_of_its_expression(name: str, tool_choice: str) -> None:
+    fmt = toolgram.get_format(name)
+    whole, _ = expression(fmt, export_request(TOOLS, tool_choice), PROMPTS.get(name), lambda words: None)
+    rng = random.Random(f"{name} {tool_choice}")
+    written = [random_output(whole, rng) for _ in range(3)]
+    assert all(oracle.accepts(whole, output) for output in written)
+    outputs = [*written, *(mutated(output, rng) for output in written for _ in range(6))]
+    for target in WRITTEN:
+        root = whole if target in ("llguidance", "gbnf") else as_dispatched(whole)
+        made = fmt.export(target, TOOLS, tool_choice, prefix=PROMPTS.get(name))
+        if any("of an id" in note or "for an id" in note for note in made.notes):  # an id is wider, so that it is fast
+            made = fmt.export(target, TOOLS, tool_choice, prefix=PROMPTS.get(name), length_limits=True)
+        grammar = engines().load(target, made.text)
+        for output in outputs:
+            assert grammar.accepts(output) == oracle.accepts(root, output), (target, output)
+        check_masks(grammar, root, min(filter(grammar.accepts, written), key=len, default=""))
+
+
+A, B = Lit("a"), Lit("b")
+ARGUMENTS = (Member("a", A, seq(Lit(","), A), True), Member("b", B, seq(Lit(","), B), False))
+QUOTED = Rules("start", (("start", seq(Lit('"'), Ref("rest"))), ("rest", choice(Lit('"'), seq(A, Ref("rest"))))))
+
+
+@pytest.mark.parametrize(
+    ("root", "good", "bad"),
+    [
+        (seq(star(choice(A, B)), Lit("c")), ("c", "abac"), ("", "ab", "cc")),
+        (Repeat(Class(((97, 98),)), 1, 2), ("a", "ba"), ("", "aba")),
+        (Text(Forbidden(("ab", "b]")), "]"), ("]", "aa]"), ("ab]", "b]", "a", "]]")),
+        (Text(Forbidden(("ab",))), ("", "ba"), ("bab",)),
+        (Text(Forbidden(("]",)), "]", Repeat(A, 2, 3)), ("aa]", "aaa]"), ("a]", "ab]", "aaaa]")),
+        (Members(ARGUMENTS, True), ("a", "a,b", "b,a"), ("", "b", "a,a")),
+        (Members(ARGUMENTS, False), ("a", "a,b"), ("", "b", "b,a")),
+        (OtherName(("ab", 'c"')), ('"a"', '"abc"', '"c\\n"', '"c\\\\"', '""'), ('"ab"', '"c\\""', '"a')),
+        (QUOTED, ('""', '"aa"'), ('"', '"b"')),
+    ],
+)
+def test_the_matcher_itself(root: Expr, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
+    assert [text for text in good if not oracle.accepts(root, text)] == []
+    assert [text for text in bad if oracle.accepts(root, text)] == []
+
+
+def test_a_token_is_read_as_one() -> None:
+    root = Seq((Token("<call>", 7), A))
+    state = oracle.after_token(oracle.begin(root), "<call>")
+    assert oracle.may_end(oracle.after(state, "a"))
+    assert not oracle.after_token(oracle.begin(root), "<other>")
+    assert oracle.accepts(root, "<call>a")
+
+
+def test_a_difference_is_found() -> None:
+    """A grammar in which one character is wrong is not the language of the expression."""
+    fmt = toolgram.get_format("hermes")
+    root, _ = expression(fmt, export_request(TOOLS, "required"), None, lambda words: None)
+    made = fmt.export("gbnf", TOOLS, "required")
+    wrong = replace(made, text=made.text.replace("search", "seerch"))
+    assert wrong != made
+    grammar = engines().load("gbnf", wrong.text)
+    rng = random.Random(1)
+    outputs = [random_output(root, rng) for _ in range(20)]
+    assert {grammar.accepts(output) for output in outputs} == {True, False}
+    assert all(oracle.accepts(root, output) for output in outputs)
+
+
+@cache
+def real_engines() -> tuple[Vocabulary, Llguidance, Xgrammar]:
+    """Both engines over a vocabulary of 130,000 tokens."""
+    vocab: Any = vocabulary("tekken", ())
+    return vocab, Llguidance(vocab), Xgrammar(vocab)
+
+
+def is_text(token: bytes) -> bool:
+    """Whether a token is whole characters."""
+    return "\ufffd" not in token.decode("utf-8", "replace")
+
+
+@pytest.mark.slow
+@every_format
+def test_masks_over_a_real_vocabulary(name: str) -> None:
+    """At each token of an output, of some hundred tokens those are allowed whose text may follow."""
+    pytest.importorskip("tiktoken", reason="the vocabulary is not here: make test installs it")
+    vocab, llguidance, xgrammar = real_engines()
+    fmt, rng = toolgram.get_format(name), random.Random(name)
+    whole, _ = expression(fmt, export_request(TOOLS, "required"), PROMPTS.get(name), lambda words: None)
+    written = [vocab(random_output(whole, rng)) for _ in range(20)]  # type: ignore[arg-type]
+    written = [each for each in written if all(is_text(vocab.tokens[token]) for token in each)]
+    if not written:
+        pytest.skip("this vocabulary divides characters of the markers")
+    for target in ("llguidance", "structural_tag"):
+        made = fmt.export(target, TOOLS, "required", prefix=PROMPTS.get(name), length_limits=True).text
+        matcher: Any
+        if target == "llguidance":
+            matcher = llguidance.matcher(llguidance.compile(made))
+        else:
+            matcher = xgrammar.matcher(xgrammar.compile(target, made))
+        state = oracle.begin(whole if target == "llguidance" else as_dispatched(whole))
+        for token in min(written, key=len):
+            allowed = set(matcher.allowed().tolist())
+            assert token in allowed, (target, vocab.tokens[token])
+            for probe in rng.sample(range(len(vocab.tokens)), 300) if len(allowed) > 1 else ():
+                if is_text(vocab.tokens[probe]) and probe not in vocab.special_token_ids:
+                    text = vocab.tokens[probe].decode()
+                    assert (probe in allowed) == bool(oracle.after(state, text)), (target, text)
+            assert matcher.take(token)
+            state = oracle.after(state, vocab.tokens[token].decode())
