@@ -41,10 +41,10 @@ demo: $(READY) ## stream an output of every format through its parser: the main 
 	@$(BIN)/toolgram demo
 
 test: $(READY) ## all tests [.venv 230 MB, 2 min | 10 min]
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 test-deep: $(READY) ## all tests, with many more generated examples, every property on every format [.venv 230 MB, 2 min | hours]
-	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS)
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 exhaustive: $(READY) ## every short string of every format; LENGTH=5 FORMAT=hermes [.venv 230 MB, 2 min | hours; LENGTH=3 minutes]
 	$(BIN)/python -m tests.exhaustive --length $(or $(LENGTH),5) --workers $(WORKERS) $(addprefix --format ,$(FORMAT))

@@ -15,6 +15,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_json_forms import ARGUMENTS, REPAIRS
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 
 STRING, OBJECT, LIST, EITHER = "string", "object", "array", ["object", "string"]
@@ -79,7 +80,7 @@ def test_there_are_formats() -> None:
 
 
 @pytest.mark.parametrize("row", REPAIRS)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "objects in values"))
 def test_an_object_that_is_wrong_in_one_place(name: str, row: str) -> None:
     written, arguments, kinds = REPAIRS[row]
     message = read(name, written, OBJECT)
@@ -107,7 +108,7 @@ def test_quotes_in_a_list_have_several_readings(name: str) -> None:
         assert "get_weather" not in [call.name for call in message.tool_calls]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "lists in values"))
 def test_a_list_that_is_wrong_in_one_place(name: str) -> None:
     rows = {
         "[1 2]": [1, 2],
