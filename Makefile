@@ -67,7 +67,7 @@ suite-cases: $(READY) ## write the generated cases of suite/, and the names that
 	$(BIN)/python -m tests.scoreboard.suite_parsers
 	$(BIN)/python -m tests.suite_told
 
-mutants: $(READY) ## change 100 places of the code, one by one, and count how many changes the tests notice; SEED=0 COUNT=100 [.venv 230 MB, 2 min | an hour, goes on where it stopped]
+mutants: $(READY) ## change 100 places of the code, one by one, and count how many changes the tests notice; SEED=0 COUNT=100 [.venv 230 MB, 2 min | 2 hours; goes on where it stopped]
 	$(BIN)/python -m tests.mutants --seed $(or $(SEED),0) --count $(or $(COUNT),100)
 
 suite-vllm suite-sglang suite-transformers suite-harmony: suite-%: $(PEERS)/.ready # each prints its own report
