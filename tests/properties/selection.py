@@ -75,7 +75,7 @@ def some(items: Sequence[Item], name: str) -> list[Item]:
 
 def fewer() -> settings:
     """Return the settings of a property whose examples cost most: a quarter of them."""
-    return settings(max_examples=settings.default.max_examples // 4)
+    return settings(max_examples=settings().max_examples // 4)
 
 
 def formats_of(test_name: str) -> list[str]:
