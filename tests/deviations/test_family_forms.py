@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import toolgram
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 
 F = '{"name": "f", "arguments": {"a": 1}}'
@@ -114,7 +115,7 @@ def test_granite_thinks_in_words(form: str) -> None:
     assert fmt.parse(f"{begin} Hm.", strict=True).reasoning == "Hm."
 
 
-@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
+@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), quarter(FORMS, "snapshots of forms"))
 def test_a_snapshot_keeps_what_counts_when_the_call_is_certain(
     name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
 ) -> None:

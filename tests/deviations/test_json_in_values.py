@@ -125,7 +125,7 @@ def test_a_list_that_is_wrong_in_one_place(name: str) -> None:
         assert {"repaired_json", "unclosed_arguments"} & {anomaly.kind for anomaly in message.anomalies}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "fences in values"))
 def test_a_fence_around_an_object(name: str) -> None:
     for written in ('```json\n{"a": 1}\n```', '```\n{"a": 1}```', '\n``` json\n{"a": 1}\n```\n', '```{"a": 1}'):
         message = read(name, written, OBJECT)
@@ -134,7 +134,7 @@ def test_a_fence_around_an_object(name: str) -> None:
         assert "repaired_json" in {anomaly.kind for anomaly in message.anomalies}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "text in values"))
 def test_what_may_be_text_is_not_repaired(name: str) -> None:
     for kind in (STRING, EITHER):
         for written, _, _ in REPAIRS.values():
@@ -144,7 +144,7 @@ def test_what_may_be_text_is_not_repaired(name: str) -> None:
         assert json.loads(read(name, written, kind).tool_calls[0].arguments)["city"] == written
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "readings of values"))
 def test_what_has_several_readings_is_refused(name: str) -> None:
     for written in ('{"a": foo', '{"a": [1, 2}, "b": 3}', '{"a": ["x"", "y"]}', '{"a": 1,', '{"a": "x'):
         message = read(name, written, OBJECT)
@@ -159,7 +159,7 @@ def test_a_strict_parser_repairs_nothing(name: str) -> None:
         assert not any('"b"' in call.arguments for call in message.tool_calls)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "snapshots of values"))
 def test_a_snapshot_keeps_what_is_repaired(name: str) -> None:
     fmt, declared = toolgram.get_format(name), tools(OBJECT)
     for prefix, text in examples(name):
