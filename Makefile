@@ -18,7 +18,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release test-export-recipes suite-cases suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -41,10 +41,10 @@ demo: $(READY) ## stream an output of every format through its parser: the main 
 	@$(BIN)/toolgram demo
 
 test: $(READY) ## all tests [.venv 230 MB, 2 min | 10 min]
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 test-deep: $(READY) ## all tests, with many more generated examples, every property on every format [.venv 230 MB, 2 min | hours]
-	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS)
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 exhaustive: $(READY) ## every short string of every format; LENGTH=5 FORMAT=hermes [.venv 230 MB, 2 min | hours; LENGTH=3 minutes]
 	$(BIN)/python -m tests.exhaustive --length $(or $(LENGTH),5) --workers $(WORKERS) $(addprefix --format ,$(FORMAT))
@@ -65,6 +65,10 @@ suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show
 suite-cases: $(READY) ## write the generated cases of suite/, and the names that its adapters need; SEED=0 [.venv 230 MB, 2 min | 1 min]
 	$(BIN)/python -m tests.generators.suite_cases --seed $(or $(SEED),0)
 	$(BIN)/python -m tests.scoreboard.suite_parsers
+	$(BIN)/python -m tests.suite_told
+
+mutants: $(READY) ## change 100 places of the code, one by one, and count how many changes the tests notice; SEED=0 COUNT=100 [.venv 230 MB, 2 min | 2 hours; goes on where it stopped]
+	$(BIN)/python -m tests.mutants --seed $(or $(SEED),0) --count $(or $(COUNT),100)
 
 suite-vllm suite-sglang suite-transformers suite-harmony: suite-%: $(PEERS)/.ready # each prints its own report
 	-$(PYTHON) suite/run.py '$(PEERS)/bin/python suite/adapters/$*_adapter.py' --write suite/found/$*.jsonl $(ARGS) 2> /dev/null
@@ -293,5 +297,5 @@ ci: $(READY) ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 mi
 	$(MAKE) --no-print-directory test test-vllm-if-built bench-check
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mutants build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,6 +17,7 @@ import toolgram
 from tests.certain import rows, samples
 from tests.certain.rows import ROWS
 from tests.certain.samples import Calls, Sample, complete_calls, ids_in, read, shown, special_ids, verdict
+from tests.properties.selection import quarter
 
 bench = importlib.import_module("tests.certain.__main__")
 
@@ -52,7 +53,7 @@ def test_only_complete_calls_count() -> None:
     assert complete_calls(cut) == ()
 
 
-@pytest.mark.parametrize("key", [key for key in ROWS if key != "markdown"])
+@pytest.mark.parametrize("key", quarter([key for key in ROWS if key != "markdown"], "rows of certain calls"))
 def test_a_parser_that_calls_everything_or_nothing_is_counted(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     made = [*ROWS[key][1](random.Random(1), 0.01)]
     with_calls = sum(bool(sample.made) for sample in made)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
-from tests.properties.selection import every_format
+from tests.properties.selection import every_format, fewer
 from tests.strategies import any_text, fragments, outputs
 from tests.streams import calls_of, cut, merged, run, without_ids
 from toolgram.explain import Explanation, explain
@@ -285,6 +285,7 @@ def test_pieces_are_the_events_however_the_text_is_split(name: str) -> None:
 
 
 @every_format
+@fewer()
 @given(data=st.data())
 def test_any_text_is_explained(name: str, data: st.DataObject) -> None:
     text = data.draw(st.one_of(outputs(name), any_text()))
@@ -292,6 +293,7 @@ def test_any_text_is_explained(name: str, data: st.DataObject) -> None:
 
 
 @every_format
+@fewer()
 @given(data=st.data())
 def test_any_text_is_explained_after_any_prompt(name: str, data: st.DataObject) -> None:
     prefix = "".join(data.draw(st.lists(st.sampled_from(fragments(name)), max_size=4)))

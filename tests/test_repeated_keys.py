@@ -31,40 +31,6 @@ def test_fragments_say_what_the_whole_says(members: list[tuple[str, Any]], size:
     assert [*watch.repeated] == repeated_keys(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "keys"),
-    [
-        ('{"a": {"b": 1, "b": 2}}', ["b"]),
-        ('{"a": [{"b": 1, "c": {"b": 1}}, {"b": 2}], "b": 3}', []),
-        ('{"a": [{"b": 1}, {"b": 2, "c": [], "b": 3}], "a": 3}', ["b", "a"]),
-        (r'{"a": {"\u0062": 1, "b": 2}, "c": "\": "}', ["b"]),
-        ('{"a": "b", ":": {"b": ":", ":": 1}, "b": 2}', []),
-    ],
-)
-def test_at_any_depth(text: str, keys: list[str]) -> None:
-    """Keys of one object, not of objects in it or beside it."""
-    twice: list[str] = []
-
-    def see(members: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in members]
-        twice.extend(name for at, name in enumerate(names) if name in names[:at])
-
-    json.loads(text, object_pairs_hook=see)
-    assert sorted(twice) == sorted(keys)
-    for size in (1, 2, 5, 1000):
-        watch = KeyWatch()
-        for fragment in cut(text, size):
-            watch.append(fragment)
-        assert [*watch.repeated] == repeated_keys(text) == keys
-    for name, output in (("mistral_v11", "[TOOL_CALLS]f[ARGS]%s"), ("hermes", NESTED)):
-        message = toolgram.get_format(name).parse(output % text)
-        assert [each.text for each in message.anomalies if each.kind == "repeated_argument"] == keys
-        assert message.tool_calls[0].arguments == text
-
-
-NESTED = '<tool_call>{"name": "f", "arguments": %s}</tool_call>'
-
-
 def test_an_escape_is_the_character() -> None:
     watch = KeyWatch()
     for fragment in ('{"a": 1, "\\', "u00", '61": 2}'):

@@ -1,12 +1,12 @@
 """The suite for any parser: its cases fit their schema, and its runner counts what a parser gets wrong.
 
 Strategy: the runner is asked about tiny parsers that are right or wrong on purpose. Then toolgram reads every case, in
-every way to split it, and in some cuts; `make suite` tries more of them.
+every way to split it, and in some cuts; `make suite` tries more of them. Of toolgram more is asked than of any parser:
+the contract holds for the events of each stream, blanks count, and all that it adds is what `suite_told.jsonl` says.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import re
@@ -14,31 +14,19 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jsonschema
 import pytest
 
 import toolgram
+from tests import suite_told
 from tests.generators import suite_cases
 from tests.scoreboard import suite_parsers
+from tests.streams import check_events, check_message, merged
+from tests.suite_told import SUITE, adapter, suite
+from toolgram.events import Event
 
-SUITE = Path(__file__).resolve().parent.parent / "suite"
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-suite = _module(SUITE / "run.py")
-adapter = _module(SUITE / "adapters" / "toolgram_adapter.py")
 CASES: list[dict[str, Any]] = suite.load_cases()
 FAMILIES = sorted({case["family"] for case in CASES})
 
@@ -243,11 +231,37 @@ def test_a_program_is_asked_line_by_line(tmp_path: Path, capsys: pytest.CaptureF
     assert "template-xlam-call" in told or "p3-xlam-bare-declared" in told
 
 
+TOLD = suite_told.load()
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_toolgram_reads_every_case_however_it_is_split_or_cut(family: str) -> None:
     for case in CASES:
-        result = suite.judge(case, adapter.answer, 0, 3) if case["family"] == family else None
-        assert result is None or result.passed, f"{case['id']}: {suite.found(result)}"
+        if case["family"] == family:
+            reads(case)
+
+
+def reads(case: dict[str, Any]) -> None:
+    """The case is read as it says, whole and in deltas, with the same events."""
+    seen: list[tuple[list[Event], toolgram.Message]] = []
+
+    def ask(asked: dict[str, Any]) -> dict[str, Any]:
+        events, message = adapter.read(asked)
+        check_events(events, "".join(delta["text"] for delta in asked["deltas"]))
+        check_message(message, events)
+        seen.append((merged(events), message))
+        return dict(adapter.told(message))
+
+    result = suite.judge(case, ask, 0, 1 if "-made-" in case["id"] else 3)
+    assert result.passed, f"{case['id']}: {suite.found(result)}"
+    assert seen[0] == seen[1] == seen[2] == seen[3], case["id"]
+    expect = case["expect"]
+    assert all(expect[key] == result.answer[key] for key in ("content", "reasoning") if key in expect), case["id"]
+    assert suite_told.said(seen[0][1]) == TOLD.get(case["id"], {}), case["id"]
+
+
+def test_nothing_is_told_of_a_case_that_is_none() -> None:
+    assert {*TOLD} - {case["id"] for case in CASES} == set()
 
 
 def test_toolgram_answers_in_the_form_that_is_asked_for() -> None:

@@ -10,34 +10,37 @@ import sys
 from typing import Any
 
 import toolgram
+from toolgram.events import Event
 
 FAMILIES = frozenset(toolgram.format_names())
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the message of a request, its calls in the order of the output."""
-    if asked["family"] not in FAMILIES:
-        return {"skip": "unknown family"}
+    return told(read(asked)[1]) if asked["family"] in FAMILIES else {"skip": "unknown family"}
+
+
+def read(asked: dict[str, Any]) -> tuple[list[Event], toolgram.Message]:
+    """Return the events of a request and its message."""
     parser = toolgram.get_format(asked["family"]).parser(
         tools=asked.get("tools"),
         prefix=asked.get("prompt"),
         special_tokens=asked.get("special_tokens"),
         call_ids=lambda: "id",
     )
+    events: list[Event] = []
     for delta in asked["deltas"]:
         for text, number in delta.get("tokens", [(delta["text"], None)]):
-            parser.feed(text, None if number is None else [number])
-    parser.close(asked["finish_reason"])
-    message = parser.message
-    return {"content": message.content, "reasoning": message.reasoning, "calls": _calls(message)}
+            events += parser.feed(text, None if number is None else [number])
+    return events + parser.close(asked["finish_reason"]), parser.message
 
 
-def _calls(message: toolgram.Message) -> list[dict[str, str]]:
-    """Return all calls; those that failed are at their index."""
+def told(message: toolgram.Message) -> dict[str, Any]:
+    """Return a message as an answer; calls that failed are at their index."""
     calls = [{"name": call.name, "arguments": call.arguments, "status": call.status} for call in message.tool_calls]
     for failed in message.malformed:  # in order of their indexes
         calls.insert(failed.index, {"name": failed.name, "arguments": failed.arguments, "status": "malformed"})
-    return calls
+    return {"content": message.content, "reasoning": message.reasoning, "calls": calls}
 
 
 def main() -> None:

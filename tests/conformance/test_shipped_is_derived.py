@@ -12,6 +12,7 @@ import toolgram
 from tests.conformance import unseen
 from tests.conformance.roundtrip import DATA, Row, by_template, canonical, read_rows, real_templates, run_row
 from tests.derive.test_shapes import report_of
+from tests.properties.selection import quarter
 from tests.scoreboard.cases import TEMPLATES
 from toolgram.derive.analysis import analyse
 from toolgram.derive.errors import TemplateError
@@ -90,7 +91,7 @@ APART: dict[str, tuple[str, list[str]]] = {
 NOT_SYNTHESISED = {"MiniMax-M3"}  # elements in elements: no skeleton writes them
 PATHS = real_templates() if DATA.exists() else {}
 families = pytest.mark.parametrize(
-    "template", [pytest.param(name, id=name) for name in sorted(FAMILIES) if name in PATHS]
+    "template", quarter([name for name in sorted(FAMILIES) if name in PATHS], "shipped is derived")
 )
 
 

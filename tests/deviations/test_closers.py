@@ -6,13 +6,11 @@ must agree, conserve every character, and give the calls, the content and the ki
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 import toolgram
-from tests.streams import assert_same_however_split, check_events, cut, run
 
 F, G = '{"name": "f", "arguments": {"a": 1}', '{"name": "g", "arguments": {"b": 2}'  # without their last brace
 P, Q = F.replace("arguments", "parameters"), G.replace("arguments", "parameters")
@@ -116,93 +114,9 @@ ROWS += [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "calls", "content", "kinds"), ROWS)
-def test_closers(
-    name: str, text: str, calls: list[tuple[str, dict[str, Any]]], content: str | None, kinds: set[str]
-) -> None:
-    for size in (0, 1, 2, 3, 7):
-        events, message = run(toolgram.get_format(name), cut(text, size), finish_reason="stop")
-        check_events(events, text)
-        assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [
-            (function, arguments, "complete") for function, arguments in calls
-        ]
-        assert message.content == content
-        assert {anomaly.kind for anomaly in message.anomalies} == kinds
-
-
 @pytest.mark.parametrize(
     ("name", "text"), [(name, text) for name, text, _, _, kinds in ROWS if kinds == {ENVELOPE} and name != "lfm2"]
 )
 def test_strict_parsers_repair_nothing(name: str, text: str) -> None:
     message = toolgram.get_format(name).parse(text, strict=True)
     assert ENVELOPE not in {anomaly.kind for anomaly in message.anomalies}
-
-
-def test_a_lone_bracket_is_text_and_no_closing_marker() -> None:
-    message = toolgram.get_format("hermes").parse(f"<tool_call>\n{F}}}\n<")
-    assert [call.status for call in message.tool_calls] == ["complete"]
-    assert message.content == "<"
-    assert [anomaly.kind for anomaly in message.anomalies] == [ENVELOPE]
-
-
-def test_a_cut_off_tagged_value_is_truncated() -> None:
-    for text in (f"{TF}1", f"{TF}1\n</function>", f"{TF}1\n</function>\n</tool_call>"):
-        for reason in ("length", None):
-            (call,) = toolgram.get_format("qwen3_coder").parse(text, finish_reason=reason).tool_calls
-            assert call.status == "truncated"
-
-
-def test_only_a_declared_call_closes_a_value() -> None:
-    tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}}]
-    text = f"{TF}x\n</function>\n</tool_call>\n{TG}"
-    fmt = toolgram.get_format("qwen3_coder")
-    assert [call.name for call in fmt.parse(text).tool_calls] == ["f", "g"]
-    message = fmt.parse(text, tools=tools)
-    assert message.tool_calls == []
-    assert [call.name for call in message.malformed] == ["f"]
-
-
-@pytest.mark.parametrize("between", ["x\n</function>\n</tool_call>\nand on", "x\n<tool_call>\n<function=g>"])
-def test_calls_are_not_fused(between: str) -> None:
-    text = f"{TF}{between}\n<parameter=b>\n2\n</parameter>\n</function>\n</tool_call>"
-    message = toolgram.get_format("qwen3_coder").parse(text)
-    assert [call.name for call in message.malformed] == ["f"]
-    assert message.tool_calls == []
-
-
-@pytest.mark.parametrize("rest", [" after", "; after", '; {"x": {"name": "g", "parameters": {}}}'])
-def test_a_bare_call_that_text_follows_is_none(rest: str) -> None:
-    message = toolgram.get_format("llama3_json").parse(f"Hi {P}{rest}")
-    assert [call.name for call in message.malformed] == ["f"]
-    assert message.tool_calls == []
-    assert message.content == f"Hi {P}{rest}"
-
-
-MANY = [
-    ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
-    ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": 1}'),
-    ("lfm2", "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
-]
-
-
-@pytest.mark.parametrize("before", ["[ [", "({ (", "{``` ```a"])
-@pytest.mark.parametrize(("name", "call"), MANY)
-def test_many_openers_before_a_call(name: str, call: str, before: str) -> None:
-    """Whatever brackets the text before a call ends in, what follows it is read."""
-    for after in ("]", "```", ")]", "} ok"):
-        message = assert_same_however_split(toolgram.get_format(name), f"Look {before}{call}{after}")
-        assert [each.arguments for each in message.tool_calls] == ['{"a": 1}']
-
-
-@pytest.mark.parametrize("before", ["[```", "[ ```\n", "[[```[```json\n"])
-@pytest.mark.parametrize(("name", "call"), MANY)
-def test_code_that_is_open_before_a_call(name: str, call: str, before: str) -> None:
-    """In a fence, closers may follow; in a span, nothing may."""
-    for after in ("]", "```", ")]", "} ok"):
-        text = f"Look {before}{call}{after}"
-        message = assert_same_however_split(toolgram.get_format(name), text, finish_reason="stop")
-        if after in ("]", "```", ")]") and before.endswith("\n"):
-            assert [each.arguments for each in message.tool_calls] == ['{"a": 1}']
-        else:
-            assert (message.content, message.tool_calls) == (text, [])
-            assert [anomaly.kind for anomaly in message.anomalies] == [QUOTED]

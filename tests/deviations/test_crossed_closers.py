@@ -23,6 +23,7 @@ from tests.deviations.test_json_forms import (
     examples,
     read,
 )
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from tests.work import at_most
 
@@ -38,7 +39,7 @@ CROSSED = [
 
 
 @pytest.mark.parametrize("written", CROSSED)
-@pytest.mark.parametrize("name", ENCLOSED)
+@pytest.mark.parametrize("name", quarter(ENCLOSED, "each bracket closes the innermost"))
 def test_each_bracket_closes_the_innermost_one(name: str, written: str) -> None:
     for prefix, example in examples(name):
         for reason in ("stop", None, "length"):
@@ -55,7 +56,7 @@ ENCODED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("row", ENCODED)
-@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
+@pytest.mark.parametrize("name", quarter([each for each in ENVELOPES if each not in BARE], "in a string"))
 def test_in_a_string(name: str, row: str) -> None:
     """Arguments that are written as a string: its end closes what is open in them."""
     written, arguments = ENCODED[row]
@@ -75,18 +76,12 @@ def test_in_a_string(name: str, row: str) -> None:
         '{"city":',
     ],
 )
-@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
+@pytest.mark.parametrize("name", quarter([each for each in ENVELOPES if each not in BARE], "in a string"))
 def test_several_readings_in_a_string(name: str, written: str) -> None:
     for prefix, example in examples(name):
         message = read(name, prefix, example.replace(ARGUMENTS, json.dumps(written), 1))
         assert "get_weather" not in [call.name for call in message.tool_calls]
         assert [call.name for call in message.malformed] == ["get_weather"]
-
-
-def test_a_quote_in_a_string_that_is_part_of_it() -> None:
-    message = read("hermes", "", '<tool_call>{"name": "f", "arguments": "{\\"a\\": 1 "b\\"}"}</tool_call>')
-    assert not message.tool_calls
-    assert [call.name for call in message.malformed] == ["f"]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +131,7 @@ MEMBERS = {  # a key beside the arguments, and its value
 
 
 @pytest.mark.parametrize("key", MEMBERS)
-@pytest.mark.parametrize("name", [*ENVELOPES, "apertus"])
+@pytest.mark.parametrize("name", quarter([*ENVELOPES, "apertus"], "a member beside the arguments"))
 def test_a_member_beside_the_arguments(name: str, key: str) -> None:
     """It may be an argument or another call, or not: it is dropped, and an anomaly says where it stands."""
     for prefix, example in examples(name):
@@ -164,7 +159,7 @@ def check_member(name: str, prefix: str, text: str, key: str, tools: Any) -> Non
 @pytest.mark.parametrize("member", [
     '"type": "tool"', '"type": "func"', r'"type": "\u0067o"', '"type": null', '"id": 5', '"id": {"a": [1]}',
 ])  # fmt: skip
-@pytest.mark.parametrize("name", ENVELOPES)
+@pytest.mark.parametrize("name", quarter(ENVELOPES, "a known key with a"))
 def test_a_known_key_with_a_value_that_it_never_has(name: str, member: str) -> None:
     """The member is dropped like any other; what follows is read."""
     for prefix, example in examples(name):
@@ -187,64 +182,6 @@ def test_a_member_that_is_dropped_is_read_on_from_a_snapshot() -> None:
         parser.close()
         found += parser.take_anomalies()
         assert [each.text for each in found] == ["other", "type", "id"]
-
-
-def test_a_member_beside_the_arguments_of_one_call_in_a_list_that_is_no_json() -> None:
-    text = '<|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Paris"}, "days": 2}]<|tool_call_end|>'
-    check_member("lfm2", "", text, "days", None)
-
-
-def test_a_member_beside_a_list_of_calls() -> None:
-    call = '{"name": "get_weather", "arguments": {"city": "Paris"}, "days": 2}'
-    message = read("hermes", "", f'<tool_call>{{"tool_calls": [{call}], "other": 3}}</tool_call>')
-    assert [each.text for each in message.anomalies] == ['"tool_calls"', "days", "other"]
-    assert [call.arguments for call in message.tool_calls] == [ARGUMENTS]
-
-
-def test_text_behind_a_call_is_text() -> None:
-    for text in (', and "this": too', ', "quoted" text', ",", ", 'a", ', "a"'):
-        for name, call in (
-            ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": 1}'),
-            ("hermes", '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'),
-            ("gemma4", "<|tool_call>call:f{a:1}<tool_call|>"),
-        ):
-            message = assert_same_however_split(toolgram.get_format(name), call + text, tools=TOOLS)
-            assert (message.content, [call.status for call in message.tool_calls]) == (text, ["complete"])
-
-
-@pytest.mark.parametrize("text", [', "note": it rains', ',"name": "', ',"parameters": {', ", note: it rains"])
-def test_text_behind_the_closing_marker_of_a_call_is_no_member_of_it(text: str) -> None:
-    """And it does not take the next call into a string."""
-    for name, call in (
-        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
-        ("deepseek_r1", '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'),
-        ("gemma4", "<|tool_call>call:f{a:1}<tool_call|>"),
-    ):
-        message = assert_same_however_split(toolgram.get_format(name), call + text + call)
-        assert (message.content, [call.status for call in message.tool_calls]) == (text, ["complete"] * 2)
-        assert not message.anomalies
-
-
-def test_the_fence_of_a_call_that_failed_opens_none_around_the_next_call() -> None:
-    """It is the rest of that call, whose opening fence was read with it."""
-    begin, end = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```<｜tool▁call▁end｜>"
-    first = f'{begin}get_weather\n```json\n{{"city": "Paris"]{end}'
-    text = f"<｜tool▁calls▁begin｜>{first}\n{begin}get_time\n```json\n{{}}{end}<｜tool▁calls▁end｜>"
-    fmt = toolgram.get_format("deepseek_v3")
-    for reason in ("stop", None, "length"):
-        message = assert_same_however_split(fmt, text, prefix="<think>\n</think>", tools=TOOLS, finish_reason=reason)
-        assert [call.name for call in message.malformed] == ["get_weather"]
-        assert [(call.name, call.status) for call in message.tool_calls] == [("get_time", "complete")]
-        assert [each.kind for each in message.anomalies] == ["malformed"]
-
-
-@pytest.mark.parametrize("fence", ["```", "\n```\n", "`` `"])
-def test_what_is_quoted_ends_with_the_call_however_the_text_is_split(fence: str) -> None:
-    call = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
-    text = f"See:\n```\n{call}{fence}and more"
-    message = assert_same_however_split(toolgram.get_format("hermes"), text, tools=TOOLS, finish_reason="stop")
-    assert (message.tool_calls, message.content) == ([], text)
-    assert [(each.kind, each.text) for each in message.anomalies] == [("quoted_call", call)]
 
 
 @pytest.mark.parametrize(

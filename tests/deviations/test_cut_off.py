@@ -13,6 +13,7 @@ import pytest
 
 import toolgram
 from tests.generators.calls_in_halves import IN_VALUE, around_value, simple_call
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from toolgram.program.state import STOP, THOUGHT
 
@@ -22,7 +23,7 @@ def examples(fmt: toolgram.Format) -> Iterator[tuple[str, str | None]]:
         yield (each["output"], each.get("prefix")) if isinstance(each, dict) else (each, None)
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "a cut off output holds"))
 def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
     fmt = toolgram.get_format(name)
     for output, prefix in examples(fmt):
@@ -33,36 +34,6 @@ def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
             assert all(each.start + len(each.text) == end for each in surplus), output[
                 :end
             ]  # it is whole, and the last of it
-
-
-@pytest.mark.parametrize(
-    ("cut", "content", "kind"),
-    [
-        ("]<]mini", "Hi", "unfinished_marker"),
-        ("]<]minimax[>[", "Hi", "unfinished_marker"),
-        ("]<]minimax[>[</tool_c", "Hi", "unfinished_marker"),
-        ("]<]minimax[>[<invoke na", "Hi ]<]minimax[>[<invoke na", "unclosed_envelope"),  # it begins a call
-    ],
-)
-def test_the_rest_of_a_marker_that_begins_with_a_bracket(cut: str, content: str, kind: str) -> None:
-    mark = "]<]minimax[>["
-    called = f'Hi{mark}<tool_call>\n{mark}<invoke name="f">{mark}<a>1{mark}</a>{mark}</invoke>\n'
-    message = toolgram.get_format("minimax_m3").parse(called + cut)
-    assert (message.content, [call.status for call in message.tool_calls]) == (content, ["complete"])
-    assert [each.kind for each in message.anomalies] == [kind]
-
-
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [(None, "truncated"), ("stop", "complete"), ("tool_calls", "complete"), ("length", "truncated")],
-)
-@pytest.mark.parametrize("cut", ["", "]<]minimax[>[", "]<]minimax[>[</", "]<]minimax[>[</invoke"])
-def test_a_call_whose_closing_marker_is_cut_off_in_a_shorter_one(cut: str, reason: str | None, status: str) -> None:
-    mark = "]<]minimax[>["
-    called = f'{mark}<tool_call>\n{mark}<invoke name="f">{mark}<a>1{mark}</a>'
-    message = toolgram.get_format("minimax_m3").parse(called + cut, finish_reason=reason)
-    assert [(call.name, call.status) for call in message.tool_calls] == [("f", status)]
-    assert message.content is None
 
 
 VALUE_CLOSERS = {  # up to a value's own closer, and the closing marker of the call
@@ -129,7 +100,7 @@ def spelled_ends(name: str) -> Iterator[tuple[str, str]]:
         yield f"{thought}Hm. {simple_call(name)[0].removeprefix(thought)}", end
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "the end of a turn"))
 def test_the_end_of_a_turn_that_is_only_spelled_is_none_if_the_output_was_cut_off(name: str) -> None:
     """Text after it would make the call a part of the thought."""
     fmt = toolgram.get_format(name)

@@ -13,6 +13,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_every_format import examples_of
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 
 # Bare calls are not repaired; the braces of Gemma are a notation of its own.
@@ -38,7 +39,7 @@ def calls_of(message: toolgram.Message) -> list[tuple[str, str, str]]:
     return [(call.name, call.arguments, call.status) for call in message.tool_calls]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quarter(NAMES, "the calls are the same"))
 def test_the_calls_are_the_same(name: str) -> None:
     fmt = toolgram.get_format(name)
     for prefix, text in examples_of(fmt):
@@ -51,38 +52,3 @@ def test_the_calls_are_the_same(name: str) -> None:
             if "{{" in broken:
                 strict = fmt.parse(broken, prefix=prefix, strict=True)
                 assert all(call in calls_of(whole) for call in calls_of(strict)), broken
-
-
-def read(text: str) -> toolgram.Message:
-    return assert_same_however_split(toolgram.get_format("hermes"), f"<tool_call>\n{text}\n</tool_call>\nSo.")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ('{"o": {{"a": 1}}, "n": 2}', '{"o": {"a": 1}, "n": 2}'),
-        ('{"o": {{"a": 1}, "n": 2}', '{"o": {"a": 1}, "n": 2}'),
-        ('{"o": {{ "a": [{{"b": 1}}, 2] }}, "n": 2}', '{"o": { "a": [{"b": 1}, 2] }, "n": 2}'),
-        ('{{"a": {}}}', '{"a": {}}'),
-        ("{{}}", "{}"),
-    ],
-)
-def test_inside_arguments(arguments: str, expected: str) -> None:
-    message = read('{"name": "f", "arguments": ' + arguments + "}")
-    assert calls_of(message) == [("f", expected, "complete")]
-    assert message.content == "So."
-    assert {anomaly.kind for anomaly in message.anomalies} == {"repaired_json"}
-
-
-def test_three_times_is_no_object() -> None:
-    message = read('{"name": "f", "arguments": {"o": {{{"a": 1}}}}}')
-    assert [call.name for call in message.malformed] == ["f"]
-    assert not message.tool_calls
-
-
-@pytest.mark.parametrize("behind", [" // that is all", " /* done */", "}"])
-def test_what_is_left_out_before_an_unclosed_envelope_is_no_content(behind: str) -> None:
-    """The object of the call is not closed, and what stands behind its arguments is left out as a repair."""
-    message = read('{\'name\': "f", "arguments": {{"a": 1}' + behind)
-    assert calls_of(message) == [("f", '{"a": 1}', "complete")]
-    assert message.content == "So."

@@ -14,6 +14,7 @@ import pytest
 import toolgram
 from tests.deviations.test_every_format import examples_of
 from tests.deviations.test_json_in_values import FORMATS, STRING, examples, tools
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
@@ -62,7 +63,7 @@ def test_there_are_formats() -> None:
 
 
 @pytest.mark.parametrize("blanks", ["", "\n", " " * 60])
-@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("name", quarter(CLOSED, "the first closes the value"))
 def test_the_first_closes_the_value(name: str, blanks: str) -> None:
     closer, wanted = closer_of(name), read(name, "Oslo")
     for times in (1, 2, 3):
@@ -137,7 +138,7 @@ def ends_of_closers(fmt: Format, prefix: str, text: str) -> list[tuple[str, int]
     return [(marker, end) for marker, end in found if marker not in IN_HEADERS.get(fmt.name, ())]
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "a marker behind a call"))
 def test_a_marker_behind_a_call_that_comes_twice(name: str) -> None:
     """It is dropped and told, whether it may stand in text or not; also behind blanks."""
     fmt = toolgram.get_format(name)
@@ -165,12 +166,3 @@ def test_each_time_too_many_is_told(name: str) -> None:
     restored.feed(marker)
     restored.close("stop")
     assert [each.kind for each in restored.take_anomalies()] == ["surplus_closer"]
-
-
-@pytest.mark.parametrize(
-    "text", ["<|tool_call_start|>[f(a=1) ]]<|tool_call_end|>\nDone.", "<|tool_call_start|>[f(a=1)\n]\n]\nDone."]
-)
-def test_a_bracket_behind_blanks_between_markers(text: str) -> None:
-    message = assert_same_however_split(toolgram.get_format("lfm2"), text)
-    assert message.content == "Done."
-    assert surplus(message) == 1

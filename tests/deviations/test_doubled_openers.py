@@ -14,7 +14,6 @@ import pytest
 
 import toolgram
 from tests.deviations.test_every_format import NAMES, examples
-from tests.streams import CUT_SIZES, cut, run
 from toolgram.spec.data import Literal, Spec
 
 # In text they may open something else; a quote twice is an empty string; the tags of elements nest.
@@ -88,16 +87,6 @@ DOUBLED = [(name, text.replace(marker, marker * 2)) for name, text, found in ROW
 
 
 @pytest.mark.parametrize(("name", "text"), DOUBLED)
-def test_it_is_told_however_the_text_is_split(name: str, text: str) -> None:
-    fmt = toolgram.get_format(name)
-    for size in CUT_SIZES:
-        _, message = run(fmt, cut(text, size))
-        assert [(call.name, call.arguments.replace('"1"', "1")) for call in message.tool_calls] == [("f", '{"a": 1}')]
-        assert message.content is None
-        assert [each.kind for each in message.anomalies] == ["unusual_form"]
-
-
-@pytest.mark.parametrize(("name", "text"), DOUBLED)
 def test_a_strict_parser_repairs_nothing(name: str, text: str) -> None:
     message = toolgram.get_format(name).parse(text, strict=True)
     assert message.content
@@ -123,12 +112,3 @@ def test_as_a_token_it_is_one_that_was_emitted() -> None:
         parser.feed("</tool_call>", token_ids=[2])
         parser.close()
         assert [call.name for call in parser.message.tool_calls] == calls
-
-
-def test_what_only_begins_like_the_marker_is_no_second_one() -> None:
-    fmt = toolgram.get_format("glm45")
-    for text in ("<tool_call><tool_", "<tool_call><tool_callf", "<tool_call> <tool"):
-        for size in CUT_SIZES:
-            _, message = run(fmt, cut(text, size))
-            assert not message.tool_calls
-            assert message.content == text

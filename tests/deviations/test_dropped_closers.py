@@ -16,6 +16,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_every_format import examples_of
+from tests.properties.selection import quarter
 from tests.properties.test_derived import derived
 from tests.streams import assert_same_however_split
 from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -163,13 +164,13 @@ def is_part(found: list[Any], wanted: list[Any]) -> bool:
     return all("status" in arguments or (name, arguments) in left for name, arguments in found)
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "shipped"))
 def test_shipped(name: str) -> None:
     count = check(toolgram.get_format(name))
     assert bool(count) == (name not in ONLY_BRACKETS)
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "brackets"))
 def test_brackets(name: str) -> None:
     """One that is missing behind the arguments of a call, or at their end: the calls come out, or it is told."""
     fmt = toolgram.get_format(name)

@@ -15,6 +15,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_json_forms import BARE
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from toolgram.events import ToolCallEnd, ToolCallStart
 
@@ -106,7 +107,7 @@ def test_whole_arguments_make_a_whole_call(name: str) -> None:
                     assert (call.arguments, call.status) == (arguments, "complete"), (text[:end], reason)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quarter(NAMES, "no beginning has"))
 def test_no_beginning_has_a_complete_call_that_the_whole_has_not(name: str) -> None:
     fmt = toolgram.get_format(name)
     for prefix, text in examples(name):
@@ -135,7 +136,7 @@ def test_an_integer_that_python_refuses_is_in_no_complete_call(name: str, digits
             break
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quarter(NAMES, "an integer that python refuses"))
 def test_an_integer_that_python_refuses_however_it_is_split(name: str) -> None:
     fmt, number = toolgram.get_format(name), "9" * 5000
     for prefix, text in examples(name)[:1]:
@@ -172,7 +173,7 @@ def test_ids_are_made_by_who_asks_for_them(name: str) -> None:
             assert call.model_id is None or call.model_id in text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quarter(NAMES, "closers too many are"))
 def test_closers_too_many_are_no_content(name: str) -> None:
     """Brackets directly behind the arguments of a JSON call, and the closing marker of any call, once more."""
     fmt = toolgram.get_format(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import toolgram
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 
 F = '{"name": "f", "arguments": {"a": 1}}'
@@ -92,44 +93,11 @@ def whole(calls: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
-def test_an_unusual_form(
-    name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
-) -> None:
-    message = assert_same_however_split(toolgram.get_format(name), text, finish_reason="stop")
-    assert message.content == content
-    assert whole(calls_of(message)) == whole(calls)
-    assert [each.kind for each in message.anomalies] == ["unusual_form"] * count
-
-
-@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
 def test_strict_parsers_do_not_read_it(
     name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
 ) -> None:
     message = toolgram.get_format(name).parse(text, strict=True)
     assert len([call for call in message.tool_calls if call.status == "complete"]) < len(calls)
-    assert "unusual_form" not in [each.kind for each in message.anomalies]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("granite_3", '<|tool_call|>[{"function": {"nme": "f"}}]'),
-        ("hermes", '<tool_call>{"function": 1}</tool_call>'),
-        ("hermes", 'Write <function=f> {1} or <function=f>("a")</function>'),
-        ("hermes", "Write <function=f> and <parameter=a>"),
-        ("hermes", '<think>a <function=f>{"a": 1}</function> b</think>'),
-        ("llama3_json", 'Take {"function": {"name": "f", "x": 1}} here'),
-        ("mistral_v3", "[TOOL_CALLS]f is text"),
-        ("mistral_v3", '[TOOL_CALLS] nothing {"a": 1}'),
-        ("mistral_v11", "[TOOL_CALLS] [1] is text"),
-        ("qwen3_coder", "Write <function=f> and </b>"),
-        ("qwen3_coder", "<think>a <function=f></function> b</think>"),
-        ("lfm2", '<|tool_call_start|>[{"name": 1}] text'),
-    ],
-)
-def test_what_is_no_call_leaves_no_such_anomaly(name: str, text: str) -> None:
-    message = assert_same_however_split(toolgram.get_format(name), text)
-    assert not message.tool_calls
     assert "unusual_form" not in [each.kind for each in message.anomalies]
 
 
@@ -147,7 +115,7 @@ def test_granite_thinks_in_words(form: str) -> None:
     assert fmt.parse(f"{begin} Hm.", strict=True).reasoning == "Hm."
 
 
-@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), FORMS)
+@pytest.mark.parametrize(("name", "text", "content", "calls", "count"), quarter(FORMS, "snapshots of forms"))
 def test_a_snapshot_keeps_what_counts_when_the_call_is_certain(
     name: str, text: str, content: str | None, calls: list[tuple[str, str, str]], count: int
 ) -> None:
@@ -177,60 +145,3 @@ def test_longcat_writes_pairs_of_keys_and_values() -> None:
     message = assert_same_however_split(fmt, unclosed, finish_reason="stop")
     assert calls_of(message) == [("f", '{"a": "x"}', "complete")]
     assert not [each for each in fmt.parse(text, strict=True).tool_calls if each.status == "complete"]
-
-
-TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-
-
-@pytest.mark.parametrize(
-    ("header", "declared", "undeclared"),
-    [
-        ("functions.f.0", "f", "f.0"),
-        ("f.0", "f", "f.0"),
-        ("f", "f", "f"),
-        ("functions.f", "f", "f"),
-        ("functions.f ", "f", "f"),
-        ("f:3", "f", "f"),
-        ("functions.g:0", "g", "g"),  # a call of an unknown tool
-        ("functions.g.0", None, "g.0"),
-        ("functions.0", None, "0"),
-        ("12", None, "12"),
-        ("call_12", None, "call_12"),
-        ("chatcmpl-tool-1a2b", None, "chatcmpl-tool-1a2b"),
-        ("functions.f:", "f", "f"),
-        ("functions.f:x", "f", "f"),
-        ("functions.f:0:1", "f", "f"),
-        ("f:", None, None),
-        ("f:x", None, None),
-        ("functions:f:0", None, None),
-        ("functions.:0", None, None),
-        ("", None, None),
-    ],
-)
-def test_an_id_of_kimi_without_a_clear_name_is_no_call(
-    header: str, declared: str | None, undeclared: str | None
-) -> None:
-    """It is text as a whole, and the calls beside it stay calls."""
-    fmt = toolgram.get_format("kimi_k2")
-    odd = KIMI.replace("functions.f:0", header)
-    for tools, name in ((TOOLS, declared), (None, undeclared)):
-        for between in ("", "\n"):
-            text = f"<|tool_calls_section_begin|>{odd}{between}{KIMI}<|tool_calls_section_end|>"
-            message = assert_same_however_split(fmt, text, tools=tools)
-            assert [call.name for call in message.tool_calls] == ([name, "f"] if name else ["f"])
-            assert message.content == (None if name else f"<|tool_calls_section_begin|>{odd}")
-            if name:
-                assert message.tool_calls[0].id == header.strip()
-        assert not any(call.name not in ("f", "g") for call in fmt.parse(odd, tools=TOOLS).tool_calls)
-
-
-@pytest.mark.parametrize("call", [TAGGED, f"<tool_call>\n{TAGGED}\n</tool_call>", '<function=f>{"a": 1}</function>'])
-def test_a_distillation_writes_the_tags_of_its_family(call: str) -> None:
-    """Behind the thought that the prompt has opened; in it, such a tag is text."""
-    fmt = toolgram.get_format("deepseek_r1")
-    message = assert_same_however_split(fmt, f"Hm.</think>Sure.\n{call}\nok", prefix="<think>\n")
-    assert (message.reasoning, message.content) == ("Hm.", "Sure. ok")
-    assert whole(calls_of(message)) == whole([CALL])
-    assert [each.kind for each in message.anomalies] == ["unusual_form"]
-    if not call.startswith("<tool_call>"):
-        assert not fmt.parse(f"Hm.\n{call}\nok</think>").tool_calls

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import assert_same_however_split, calls_of, cut, merged, run
+from tests.properties.selection import quarter
+from tests.streams import assert_same_however_split, calls_of
 
 ARGUMENTS = '{"city": "Paris"}'
 PARIS: dict[str, Any] = {"city": "Paris"}
@@ -95,7 +96,7 @@ def check(
 
 
 @pytest.mark.parametrize("row", REPAIRS)
-@pytest.mark.parametrize("name", JSON_FORMATS)
+@pytest.mark.parametrize("name", quarter(JSON_FORMATS, "arguments"))
 def test_arguments(name: str, row: str) -> None:
     written, arguments, kinds = REPAIRS[row]
     for prefix, example in examples(name):
@@ -120,7 +121,7 @@ def test_a_fence_around_arguments(name: str) -> None:
             check(name, prefix, example, example.replace(ARGUMENTS, f"```json\n{ARGUMENTS}\n```", 1), PARIS, kinds)
 
 
-@pytest.mark.parametrize("name", ENVELOPES)
+@pytest.mark.parametrize("name", quarter(ENVELOPES, "objects"))
 def test_objects(name: str) -> None:
     for prefix, example in examples(name):
         around = AROUND.search(example)
@@ -176,7 +177,7 @@ WRITTEN = [ARGUMENTS, "{'city': 'Paris'}", '{city: "Paris",}', json.dumps(ARGUME
 
 
 @pytest.mark.parametrize("fence", FENCED_ARGUMENTS)
-@pytest.mark.parametrize("name", [name for name in ENVELOPES if name not in BARE])
+@pytest.mark.parametrize("name", quarter([name for name in ENVELOPES if name not in BARE], "a fence in an object"))
 def test_a_fence_around_arguments_in_an_object(name: str, fence: str) -> None:
     for prefix, example in examples(name):
         for written in WRITTEN:
@@ -191,7 +192,9 @@ def test_a_fence_around_arguments_in_an_object(name: str, fence: str) -> None:
 
 
 @pytest.mark.parametrize("fence", FENCED_ARGUMENTS)
-@pytest.mark.parametrize("name", [name for name in JSON_FORMATS if name not in BARE])
+@pytest.mark.parametrize(
+    "name", quarter([name for name in JSON_FORMATS if name not in BARE], "a fence around a member")
+)
 def test_a_fence_around_a_member(name: str, fence: str) -> None:
     for prefix, example in examples(name):
         fenced = fence.replace("{}", ARGUMENTS)
@@ -220,12 +223,3 @@ def test_a_prompt_may_end_in_what_may_be_a_marker() -> None:
         events = [*parser.feed(text), *parser.close()]
         assert "".join(event.source for event in events) == text
         assert [call.name for call in parser.message.tool_calls] == ["f"]
-
-
-def test_an_escape_that_is_wrong_in_a_string_ends_where_it_would_have_waited() -> None:
-    """However the text is split: what waits for more belongs to what broke."""
-    text = r'<tool_call>{"name": "f", "arguments": "{\"\u00\u00"a'
-    fmt = toolgram.get_format("hermes")
-    whole = merged(run(fmt, [text])[0])
-    for size in range(1, 6):
-        assert merged(run(fmt, cut(text, size))[0]) == whole

@@ -15,6 +15,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_json_forms import ARGUMENTS, REPAIRS
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 
 STRING, OBJECT, LIST, EITHER = "string", "object", "array", ["object", "string"]
@@ -79,7 +80,7 @@ def test_there_are_formats() -> None:
 
 
 @pytest.mark.parametrize("row", REPAIRS)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "objects in values"))
 def test_an_object_that_is_wrong_in_one_place(name: str, row: str) -> None:
     written, arguments, kinds = REPAIRS[row]
     message = read(name, written, OBJECT)
@@ -107,7 +108,7 @@ def test_quotes_in_a_list_have_several_readings(name: str) -> None:
         assert "get_weather" not in [call.name for call in message.tool_calls]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "lists in values"))
 def test_a_list_that_is_wrong_in_one_place(name: str) -> None:
     rows = {
         "[1 2]": [1, 2],
@@ -124,7 +125,7 @@ def test_a_list_that_is_wrong_in_one_place(name: str) -> None:
         assert {"repaired_json", "unclosed_arguments"} & {anomaly.kind for anomaly in message.anomalies}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "fences in values"))
 def test_a_fence_around_an_object(name: str) -> None:
     for written in ('```json\n{"a": 1}\n```', '```\n{"a": 1}```', '\n``` json\n{"a": 1}\n```\n', '```{"a": 1}'):
         message = read(name, written, OBJECT)
@@ -133,7 +134,7 @@ def test_a_fence_around_an_object(name: str) -> None:
         assert "repaired_json" in {anomaly.kind for anomaly in message.anomalies}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "text in values"))
 def test_what_may_be_text_is_not_repaired(name: str) -> None:
     for kind in (STRING, EITHER):
         for written, _, _ in REPAIRS.values():
@@ -143,7 +144,7 @@ def test_what_may_be_text_is_not_repaired(name: str) -> None:
         assert json.loads(read(name, written, kind).tool_calls[0].arguments)["city"] == written
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "readings of values"))
 def test_what_has_several_readings_is_refused(name: str) -> None:
     for written in ('{"a": foo', '{"a": [1, 2}, "b": 3}', '{"a": ["x"", "y"]}', '{"a": 1,', '{"a": "x'):
         message = read(name, written, OBJECT)
@@ -158,7 +159,7 @@ def test_a_strict_parser_repairs_nothing(name: str) -> None:
         assert not any('"b"' in call.arguments for call in message.tool_calls)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", quarter(FORMATS, "snapshots of values"))
 def test_a_snapshot_keeps_what_is_repaired(name: str) -> None:
     fmt, declared = toolgram.get_format(name), tools(OBJECT)
     for prefix, text in examples(name):

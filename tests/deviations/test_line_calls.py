@@ -23,14 +23,6 @@ CALLS = [
     ("get(a=1)", None, [("get", '{"a": 1}', "complete")]),
     ("f(x)\nget_time()", "f(x)", [TIME]),
 ]
-TEXTS = [
-    'Call get_weather(city="Paris").',
-    ' get_weather(city="Paris")',
-    "get_times()\nother(a=1)\nget_weather is a function\nget_weather (a=1)",
-    "get_weather",
-    "f(",
-    "\n\nget_weather",
-]
 
 
 def test_the_pythonic_formats() -> None:
@@ -47,15 +39,6 @@ def test_a_call(name: str, text: str, content: str | None, calls: list[tuple[str
     assert [each.kind for each in message.anomalies if each.kind != "repaired_python"] == ["unusual_form"] * len(calls)
     assert not fmt.parse(text).tool_calls
     assert not fmt.parse(text, tools=TOOLS, strict=True).tool_calls
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("text", TEXTS)
-def test_what_is_no_call_is_text_as_it_stands(name: str, text: str) -> None:
-    fmt = toolgram.get_format(name)
-    message = assert_same_however_split(fmt, text, tools=TOOLS)
-    assert message == assert_same_however_split(fmt, text)
-    assert message.content == text
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -89,20 +72,3 @@ def test_a_snapshot_anywhere(name: str) -> None:
         events += second.close()
         assert "".join(event.source for event in events) == text
         assert [event.name for event in events if event.type == "tool_call_start"] == ["get_weather", "get_time"]
-
-
-def test_a_call_without_a_list_between_the_markers() -> None:
-    for name, text in (
-        ("llama4_pythonic", "Sure. <|python_start|>f(a=1)<|python_end|>ok"),
-        ("lfm2", "Sure. <|tool_call_start|>f(a=1)<|tool_call_end|>ok"),
-    ):
-        message = assert_same_however_split(toolgram.get_format(name), text)
-        assert calls_of(message) == [("f", '{"a": 1}', "complete")]
-        assert message.content == "Sure. ok"
-        assert [each.kind for each in message.anomalies] == ["unusual_form"]
-
-
-def test_the_prompt_may_end_a_line() -> None:
-    fmt = toolgram.get_format("llama4_pythonic")
-    assert fmt.parse("get_time()", tools=TOOLS, prefix="\n\n").tool_calls
-    assert not fmt.parse("get_time()", tools=TOOLS, prefix="Use ").tool_calls

@@ -93,29 +93,3 @@ def test_one_line_end_on_each_side_belongs_to_the_markers(name: str, value: str)
         _, message = run(toolgram.get_format(name), cut(text, size))
         assert [(call.name, call.status) for call in message.tool_calls] == [("f", "complete")]
         assert json.loads(message.tool_calls[0].arguments) == {"a": value}
-
-
-UNLINED = {
-    "seed_oss": "<seed:tool_call>\n<function=f>\n<parameter=a>{}</parameter>\n</function>\n</seed:tool_call>",
-    "minimax_m2": '<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">{}</parameter>\n</invoke>\n'
-    "</minimax:tool_call>",
-    "glm45": "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
-}
-
-
-@pytest.mark.parametrize("value", ["x\n", "\nx\n", "x\r\n", "\n"])
-@pytest.mark.parametrize("name", UNLINED)
-def test_a_line_end_is_part_of_a_value_that_stands_right_at_its_markers(name: str, value: str) -> None:
-    text = UNLINED[name].replace("{}", value)
-    for size in CUT_SIZES:
-        _, message = run(toolgram.get_format(name), cut(text, size))
-        assert json.loads(message.tool_calls[0].arguments) == {"a": value}
-
-
-@pytest.mark.parametrize("cut_off", ["</parameter>", "</parameter>\r\n</function>"])
-def test_a_value_that_is_not_closed(cut_off: str) -> None:
-    text = LINED["qwen3_coder"].replace("\n", "\r\n").replace("{}", "x").replace(f"{cut_off}\r\n", "", 1)
-    for size in CUT_SIZES:
-        _, message = run(toolgram.get_format("qwen3_coder"), cut(text, size), finish_reason="stop")
-        assert [(call.arguments, call.status) for call in message.tool_calls] == [('{"a": "x"}', "complete")]
-        assert [anomaly.kind for anomaly in message.anomalies] == ["unclosed_value"]

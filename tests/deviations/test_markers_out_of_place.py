@@ -8,7 +8,6 @@ arguments with their own names are looked at.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -102,7 +101,7 @@ def check(fmt: Format) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "shipped"))
 def test_shipped(name: str) -> None:
     fmt = toolgram.get_format(name)
     count = check(fmt)
@@ -126,49 +125,6 @@ def test_a_marker_in_a_value_is_told_however_it_is_split(name: str) -> None:
 CALL = "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>"
 
 
-def read(value: str) -> tuple[str, list[str]]:
-    """The value of an argument, and the anomalies."""
-    fmt = toolgram.get_format("qwen3_coder")
-    message = assert_same_however_split(fmt, CALL.format(value))
-    return json.loads(message.tool_calls[0].arguments)["a"], [each.kind for each in message.anomalies]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "x\n</parameter>\nb>\n2",  # the next argument without its opening marker
-        "x</parameter> y",
-        "<parameter=\n</parameter> x",
-        ">\nx",  # what stands before the value, once more
-        "x\n<parameter=a>\n2",  # opened, and not closed
-    ],
-)
-def test_a_value_with_a_marker_out_of_place(value: str) -> None:
-    """It is text of the value, and is told."""
-    assert read(value) == (value, ["stray_marker"])
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "x\n</function>\n</tool_call>\nand on",
-        "<parameter of=b>\n2\n</parameter>\nand on",
-        "see <parameters> of </parameters>",
-        "if a > b:\n    <b>x</b>",
-        "> a\n> quote",
-        "# </p> </param <parameter\té",
-    ],
-)
-def test_a_value_that_closes_what_it_opens(value: str) -> None:
-    assert read(value) == (value, [])
-
-
-def test_where_it_is_noticed() -> None:
-    text = CALL.format("x</parameter> y")
-    (anomaly,) = toolgram.get_format("qwen3_coder").parse(text).anomalies
-    assert (anomaly.kind, anomaly.start, anomaly.text, anomaly.call) == ("stray_marker", text.index("</"), "a", 0)
-
-
 def test_a_snapshot_remembers_it() -> None:
     fmt, text = toolgram.get_format("qwen3_coder"), CALL.format("x\n<parameter=a>\n2")
     for at in range(text.index("x"), len(text)):
@@ -179,22 +135,6 @@ def test_a_snapshot_remembers_it() -> None:
         restored.close()
         kinds = [each.kind for each in (*parser.take_anomalies(), *restored.take_anomalies())]
         assert kinds == ["stray_marker"], at
-
-
-def test_a_name_behind_its_marker_twice() -> None:
-    text = "<|tool_calls_section_begin|><|tool_call_begin|>functions.functions.f:0<|tool_call_argument_begin|>{}"
-    message = toolgram.get_format("kimi_k2").parse(text + "<|tool_call_end|><|tool_calls_section_end|>")
-    assert [each.kind for each in message.anomalies] == ["stray_marker"]
-
-
-def test_what_begins_an_element_and_is_none() -> None:
-    tag = "]<]minimax[>[<"
-    inside = f'{tag}invoke name="f">{tag}a>x{tag} y{tag}/a>{tag}/invoke>'
-    message = assert_same_however_split(
-        toolgram.get_format("minimax_m3"), f"{tag}tool_call>\n{inside}\n{tag}/tool_call>"
-    )
-    assert json.loads(message.tool_calls[0].arguments) == {"a": f"x{tag} y"}
-    assert [each.kind for each in message.anomalies] == ["stray_marker"]
 
 
 def test_an_element_inside_its_own_that_is_not_closed() -> None:

@@ -80,20 +80,6 @@ def test_a_missing_marker_is_told(name: str) -> None:
     assert kinds(fmt, text + "\nIt is sunny.", "stop").count("unclosed_envelope") == 1
 
 
-def test_a_marker_of_the_next_call_instead() -> None:
-    call = '<tool_call>\n{"name": "f", "arguments": {}}\n'
-    message = toolgram.get_format("hermes").parse(call + call + "</tool_call>")
-    assert [each.status for each in message.tool_calls] == ["complete"] * 2
-    assert [(each.kind, each.start) for each in message.anomalies] == [("unclosed_envelope", len(call) - 1)]
-
-
-def test_calls_inside_one_pair_of_markers_miss_nothing() -> None:
-    fmt = toolgram.get_format("kimi_k2")
-    call = "<|tool_call_begin|>functions.f:{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
-    inside = call.format(0) + call.format(1)
-    assert fmt.parse(f"<|tool_calls_section_begin|>{inside}<|tool_calls_section_end|>").anomalies == []
-
-
 def test_a_snapshot_remembers_it() -> None:
     fmt = toolgram.get_format("hermes")
     parser = fmt.parser()
@@ -149,31 +135,6 @@ def test_a_snapshot_remembers_what_was_opened(name: str) -> None:
             restored.feed(call[cut:] + tail)
             restored.close("stop")
             assert [each.kind for each in restored.take_anomalies()] == wanted
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("deepseek_v3", "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
-        ("llama4_pythonic", "[f(a=1), g()]"),
-        ("llama4_pythonic", "<|python_start|>no call [f(a=1)]"),
-        ("llama4_pythonic", "<|python_start|>[f(a=1)]<|python_end|>[g(a=1)]"),
-        ("minicpm3", "<|tool_call_start|>\nf(a=1)\n<|tool_call_end|>"),
-        ("phi4_mini", 'functools[{"name": "f", "arguments": {}}]'),
-        ("phi4_mini", '<|tool_call|>[]\nfunctools[{"name": "f", "arguments": {}}]'),
-    ],
-)
-def test_nothing_is_missed_where_it_has_not_come(name: str, text: str) -> None:
-    message = assert_same_however_split(toolgram.get_format(name), text)
-    assert message.tool_calls
-    assert "unclosed_envelope" not in [each.kind for each in message.anomalies]
-
-
-def test_a_closing_marker_that_is_cut_off_is_not_missed_as_well() -> None:
-    for name, (call, closer, _) in ENCLOSED.items():
-        message = assert_same_however_split(toolgram.get_format(name), call + closer[:-1])
-        told = ["unfinished_marker"] + ["unclosed_envelope"] * (name == "minicpm3")  # whose fence has one behind it
-        assert [each.kind for each in message.anomalies] == told, name
 
 
 @pytest.mark.parametrize(("eos_token", "wanted"), [("<|im_end|>", []), ("</s>", ["unclosed_envelope"])])

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.deviations.test_json_forms import REPAIRS
 from tests.streams import assert_same_however_split, calls_of
 
 # Before a call, the quotes of its strings, behind a call, and the token that ends the turn.
@@ -67,16 +66,6 @@ ROWS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("{o:{x:[1,{y:2}}}", {"o": {"x": [1, {"y": 2}]}}, {JSON}),
     ("{o:{x:[\1y\1", {"o": {"x": ["y"]}}, {ARGUMENTS, ENVELOPE}),
 ]
-REFUSED = [
-    "{l:[1,2},n:2}",
-    "{o:{x:[1},y:2}}",
-    "{l:[1,,2]}",
-    "{o:{x:1,",
-    "{a:\1x\1,n:",
-    "{a:\1x,n:\1y\1}",
-    "{o:{x}}",
-    '{a:"x" y:1}',
-]
 
 
 def text_of(name: str, arguments: str, function: str = "f") -> str:
@@ -112,28 +101,6 @@ def test_one_reading(name: str, arguments: str, meant: dict[str, Any], noted: se
 
 
 @pytest.mark.parametrize("name", MARKERS)
-def test_a_string_goes_on_where_no_call_follows(name: str) -> None:
-    opening, _, closing, _ = MARKERS[name]
-    for text in (f"x}}{closing} y", f"{opening}call:f{{a", f"x}}{closing}{opening}call:", f"x}}{closing}{opening} y"):
-        _, calls = read(name, text_of(name, f"{{a:\1{text}\1,n:2}}"))
-        assert calls == [("f", {"a": text, "n": 2}, "complete")]
-
-
-@pytest.mark.parametrize("name", MARKERS)
-def test_only_a_declared_call_closes_a_string(name: str) -> None:
-    text = text_of(name, "{a:\1x}") + text_of(name, "{a:\1y\1}", "h")
-    message, calls = read(name, text)
-    assert (calls, [call.name for call in message.malformed]) == ([], ["f"])
-
-
-@pytest.mark.parametrize("arguments", REFUSED)
-@pytest.mark.parametrize("name", MARKERS)
-def test_several_readings(name: str, arguments: str) -> None:
-    _, calls = read(name, text_of(name, arguments) + "\n" + text_of(name, "{n:1}", "g"))
-    assert calls in ([("g", {"n": 1}, "complete")], [])
-
-
-@pytest.mark.parametrize("name", MARKERS)
 def test_a_strict_parser_repairs_nothing(name: str) -> None:
     for arguments, _, noted in ROWS:
         message = toolgram.get_format(name).parse(text_of(name, arguments), TOOLS, strict=True)
@@ -149,14 +116,6 @@ def test_what_is_cut_off_is_not_complete(name: str) -> None:
         for at in range(len(text)):
             for call in toolgram.get_format(name).parse(text[:at], TOOLS, finish_reason="length").tool_calls:
                 assert call.status == "truncated" or json.loads(call.arguments) == json.loads(whole.arguments)
-
-
-@pytest.mark.parametrize("row", [row for row in REPAIRS if row not in ("braces too many", "no inner brace")])
-@pytest.mark.parametrize("name", MARKERS)
-def test_objects_of_json(name: str, row: str) -> None:
-    written, meant, _ = REPAIRS[row]
-    _, calls = read(name, text_of(name, f"{{o:{written},n:2}}"))
-    assert calls == [("f", {"o": meant, "n": 2}, "complete")]
 
 
 @pytest.mark.parametrize("name", MARKERS)

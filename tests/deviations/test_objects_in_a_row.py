@@ -36,28 +36,6 @@ def call(format_name: str, name: str, arguments: str) -> str:
     return f'{{"{key}": "{name}", "{value}": {arguments}}}'
 
 
-@pytest.mark.parametrize("comma", [",", ", ", " ,\n", ",\n    "])
-@pytest.mark.parametrize("format_name", MARKERS)
-def test_a_comma_between_two_calls_needs_no_list(format_name: str, comma: str) -> None:
-    fmt = toolgram.get_format(format_name)
-    opener, closer = MARKERS[format_name]
-    objects = [
-        call(format_name, "f", '{"a": "},{"}'),
-        call(format_name, "g", "{}"),
-        call(format_name, "h", '{"b": [1]}'),
-    ]
-    text = f"Hi\n{opener}{comma.join(objects)}{closer}\nBye"
-    for size in CUT_SIZES:
-        _, message = run(fmt, cut(text, size))
-        assert [(each.name, each.arguments, each.status) for each in message.tool_calls] == [
-            ("f", '{"a": "},{"}', "complete"),
-            ("g", "{}", "complete"),
-            ("h", '{"b": [1]}', "complete"),
-        ]
-        assert message.content == "Hi Bye"
-        assert [each.kind for each in message.anomalies] == ["repaired_json"] * 2
-
-
 @pytest.mark.parametrize("rest", [", and so on", ", {x}", ', {"g"}', ', "g", {}', ",", ", {", ', {"name"', ", [1]"])
 @pytest.mark.parametrize("format_name", MARKERS)
 def test_a_comma_before_no_call_is_text(format_name: str, rest: str) -> None:
@@ -67,70 +45,3 @@ def test_a_comma_before_no_call_is_text(format_name: str, rest: str) -> None:
         _, message = run(fmt, cut(text, size))
         assert [(each.name, each.status) for each in message.tool_calls] == [("f", "complete")]
         assert message.content == rest
-
-
-@pytest.mark.parametrize("format_name", [name for name in MARKERS if name != "apertus"])  # whose key is any name
-def test_a_comma_before_an_object_that_is_no_call_stays(format_name: str) -> None:
-    fmt = toolgram.get_format(format_name)
-    rest = ', {"x": 1}'
-    text = MARKERS[format_name][0] + call(format_name, "f", "{}") + rest
-    for size in CUT_SIZES:
-        _, message = run(fmt, cut(text, size))
-        assert [(each.name, each.status) for each in message.tool_calls] == [("f", "complete")]
-        assert message.content == rest
-        assert "repaired_json" not in {each.kind for each in message.anomalies}
-
-
-# Formats in which nothing closes a call: the marker that announces it
-UNCLOSED = {
-    "gigachat3": "<|function_call|>",
-    "granite_20b_fc": "<function_call> ",
-    "granite_3": "<|tool_call|>",
-    "mistral_v3": "[TOOL_CALLS] ",
-    "mistral_v11": "[TOOL_CALLS] ",
-}
-
-
-@pytest.mark.parametrize("between", ["", "\n", " ", ",", ",\n ", ";", "; "])
-@pytest.mark.parametrize("format_name", UNCLOSED)
-def test_where_nothing_closes_a_call_the_next_one_needs_no_marker(format_name: str, between: str) -> None:
-    fmt = toolgram.get_format(format_name)
-    objects = [
-        call(format_name, name, arguments) for name, arguments in (("f", '{"a": "},{"}'), ("g", "{}"), ("h", "{}"))
-    ]
-    for wrapped in (False, True):
-        first = f"[{objects[0]}]" if wrapped else objects[0]
-        text = f"Hi{UNCLOSED[format_name]}{between.join([first, *objects[1:]])} Bye"
-        for size in CUT_SIZES:
-            _, message = run(fmt, cut(text, size))
-            assert [(each.name, each.arguments, each.status) for each in message.tool_calls] == [
-                ("f", '{"a": "},{"}', "complete"),
-                ("g", "{}", "complete"),
-                ("h", "{}", "complete"),
-            ]
-            assert message.content == "Hi Bye"
-            assert [each.kind for each in message.anomalies if each.text == between.strip()][-2:] == [
-                "unusual_form"
-            ] * 2
-            assert {each.kind for each in message.anomalies} == {"unusual_form"}
-
-
-@pytest.mark.parametrize(
-    "rest", ['{"x": 1}', ', {"x": 1}', "; and", '{"name": 5}', ', {"name": "g", "x": 1}', ",", ";", "{"]
-)
-@pytest.mark.parametrize("format_name", UNCLOSED)
-def test_what_is_no_call_stays_text(format_name: str, rest: str) -> None:
-    fmt = toolgram.get_format(format_name)
-    text = UNCLOSED[format_name] + call(format_name, "f", "{}") + rest
-    for size in CUT_SIZES:
-        _, message = run(fmt, cut(text, size))
-        assert [(each.name, each.status) for each in message.tool_calls] == [("f", "complete")]
-        assert message.content == rest.strip()
-
-
-@pytest.mark.parametrize("format_name", UNCLOSED)
-def test_behind_text_an_object_is_no_call(format_name: str) -> None:
-    text = f"{UNCLOSED[format_name]}{call(format_name, 'f', '{}')} So: {call(format_name, 'g', '{}')}"
-    message = toolgram.get_format(format_name).parse(text)
-    assert [each.name for each in message.tool_calls] == ["f"]
-    assert message.content == f"So: {call(format_name, 'g', '{}')}"

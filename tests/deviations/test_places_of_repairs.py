@@ -66,36 +66,6 @@ def test_a_repair_before_a_snapshot_is_told_once(key: str, value: str, place: st
         ]
 
 
-B = "]<]minimax[>["
-OTHERS = [
-    ("minicpm5", '<function name="f"><param name="a">%s</param></function>', '{"x": 1, y: 2, "z": 3}', "y: 2"),
-    ("minicpm5", '<function name="f"><param name="a"><![CDATA[%s]]></param></function>', '{"x": 1 "y": 2}', '"y"'),
-    ("minicpm5", '<function name="f"><param name="a">%s</param></function>', '```json\n{"x": 1}\n```', "```json"),
-    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,y:2,z::3,w:[1]}", ":3"),
-    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,'y':2,w:[1,2]}", "'y'"),
-    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1 y:2,w:[1,2]}", "y:2"),
-    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:12:30,w:[true false]}", "false"),
-    ("gemma4", "<|tool_call>call:f{a:%s,l:[1]}<tool_call|>", "{x:1,y:[1,2,],w:[1,2]}", "],w"),
-    (
-        "minimax_m3",
-        f'{B}<tool_call>\n{B}<invoke name="f">{B}<l>%s{B}</l>{B}</invoke>\n{B}</tool_call>',
-        "[1 2, 3]",
-        "2,",
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "around", "value", "place"), OTHERS)
-def test_the_place_in_other_notations(name: str, around: str, value: str, place: str) -> None:
-    text = around.replace("%s", value)
-    message = assert_same_however_split(toolgram.get_format(name), text, tools=TOOLS)
-    (call,) = message.tool_calls
-    assert call.status == "complete"
-    first = message.anomalies[0]
-    assert first.kind == "repaired_json"
-    assert text.startswith(place, first.start), text[first.start :]
-
-
 def test_a_raw_line_end_in_json_that_no_marker_ends() -> None:
     text = 'call f\n  s = "Paris\n"  l = [2, "a\tb\n"]\nend\n'
     message = assert_same_however_split(derived("kv_equals"), text)

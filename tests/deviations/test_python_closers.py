@@ -15,7 +15,7 @@ import pytest
 
 import toolgram
 from tests.deviations.test_crossed_closers import CROSSED
-from tests.deviations.test_json_forms import ARGUMENTS, BARE, ENVELOPES, PARIS, REPAIRS, examples, read
+from tests.deviations.test_json_forms import ARGUMENTS, BARE, ENVELOPES, REPAIRS, examples, read
 from tests.streams import assert_same_however_split
 
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in "fg"]
@@ -87,15 +87,6 @@ def test_the_closing_marker_closes_what_is_open(name: str, written: str, argumen
     assert not toolgram.get_format(name).parse(text, TOOLS, strict=True).tool_calls
 
 
-@pytest.mark.parametrize("written", ["a=", "a=[1, {'b': ", "a=[1, {'b'", "a=1 2", "a", "a='x", "a=x y", "a=1<2"])
-@pytest.mark.parametrize("name", LISTS)
-def test_the_closing_marker_completes_no_value(name: str, written: str) -> None:
-    before, behind = LISTS[name]
-    text = f"{before}f({written}{behind.removeprefix(']')}"
-    message = assert_same_however_split(toolgram.get_format(name), text, tools=TOOLS)
-    assert "complete" not in [call.status for call in message.tool_calls]
-
-
 @pytest.mark.parametrize("at", range(1, 40))
 def test_from_a_snapshot(at: int) -> None:
     fmt = toolgram.get_format("lfm2")
@@ -149,15 +140,6 @@ def test_crossed_brackets_in_a_dict_have_no_reading(name: str, written: str) -> 
         message = read(name, prefix, example.replace(ARGUMENTS, in_quotes_of_python(written), 1))
         assert "get_weather" not in [call.name for call in message.tool_calls]
         assert [call.name for call in message.malformed] == ["get_weather"]
-
-
-@pytest.mark.parametrize("name", PYTHON_DICTS)
-def test_a_dict_that_the_closing_marker_closes(name: str) -> None:
-    for prefix, example in examples(name):
-        if "}}" not in example.replace(" ", "").replace("\n", "") or example.count(ARGUMENTS) > 1:
-            continue
-        message = read(name, prefix, example.replace(ARGUMENTS, "{'city': 'Paris'", 1))
-        assert json.loads(message.tool_calls[0].arguments) == PARIS
 
 
 def test_broken_lists_are_never_complete_without_an_anomaly() -> None:

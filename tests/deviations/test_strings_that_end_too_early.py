@@ -36,14 +36,6 @@ def test_nothing_is_lost(name: str, end: str) -> None:
             assert call.status != "complete" or isinstance(json.loads(call.arguments), dict)
 
 
-@pytest.mark.parametrize("inside", ['{\\"\\"', '{\\"a\\"', '{\\"a\\": \\"b\\"', '{\\"a\\": 1, \\"', "{"])
-@pytest.mark.parametrize("name", ["phi4_mini", "hermes", "llama3_json", "mistral_v3"])
-def test_arguments_in_a_string_that_ends_too_early(name: str, inside: str) -> None:
-    before = {"phi4_mini": "<|tool_call|>", "hermes": "<tool_call>", "mistral_v3": "[TOOL_CALLS]"}.get(name, "")
-    fmt, text = toolgram.get_format(name), f'{before}{{"name":"r","arguments":"{inside}"}}'
-    assert_same_however_split(fmt, text)
-
-
 ESCAPED = {
     "gigachat35": '<｜GCML｜invoke name="k"><｜GCML｜parameter name="k" string="false">%s',
     "deepseek_v32": '<｜DSML｜invoke name="k"><｜DSML｜parameter name="k" string="false">%s',

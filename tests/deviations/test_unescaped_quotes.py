@@ -44,44 +44,6 @@ def test_the_string_ends_where_the_rest_is_json(name: str, line: str) -> None:
         assert (json.loads(call.arguments), call.status) == (meant, "complete")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        '{"c": "a, b("x")", d}',
-        '{"c": "f("x")", "d": "g("y")"}',  # two values, or one that has all of it
-        '{"c": ["f("x")", "y"]}',
-        '{"c": "x, d": "y"}',
-        '{"c": "f("}\\n")"}',  # the brace is in the string
-        '{"c": "f("x") and </tool_call>"}',
-    ],
-)
-@pytest.mark.parametrize("reason", ["stop", None, "length"])
-def test_what_has_no_place_or_several_is_malformed(arguments: str, reason: str | None) -> None:
-    for text in (CALL % arguments, (CALL % arguments) + (CALL % '{"z": 1}').replace('"f"', '"g"')):
-        message = assert_same_however_split(toolgram.get_format("hermes"), text, finish_reason=reason)
-        assert "f" not in [call.name for call in message.tool_calls]
-        assert [call.name for call in message.malformed] == ["f"]
-
-
-def test_the_next_call_is_never_part_of_a_string() -> None:
-    text = CALL % '{"c": "f("x"' + (CALL % '{"z": "1"}').replace('"f"', '"g"')
-    message = assert_same_however_split(toolgram.get_format("hermes"), text)
-    assert [(call.name, call.arguments) for call in message.tool_calls] == [("g", '{"z": "1"}')]
-
-
-def test_without_a_marker_the_end_of_the_turn_must_be_seen() -> None:
-    text, fmt = '[TOOL_CALLS]f[ARGS]{"c": "print("hi")"}', toolgram.get_format("mistral_v11")
-    for reason, status in (
-        ("stop", "complete"),
-        ("tool_calls", "complete"),
-        (None, "truncated"),
-        ("length", "truncated"),
-    ):
-        (call,) = assert_same_however_split(fmt, text, finish_reason=reason).tool_calls
-        assert call.status == status
-        assert '{"c": "print(\\"hi\\")"}'.startswith(call.arguments)
-
-
 def test_a_cut_gives_a_beginning() -> None:
     text, fmt = CALL % '{"c": "f("a", "b")", "d": 1}', toolgram.get_format("hermes")
     for at in range(text.index("a"), len(text)):
@@ -106,15 +68,6 @@ def test_what_is_held_is_bounded(size: int) -> None:
             assert len(parser.snapshot()["buffer"]) <= LONGEST_TAIL + size
         parser.close()
         assert not [call for call in parser.message.tool_calls if call.status == "complete"]
-
-
-@pytest.mark.parametrize("end", ["\\", '"', "x", '", ', "\\u00"])
-@pytest.mark.parametrize("reason", ["stop", None, "length"])
-def test_nothing_is_lost_at_the_end(end: str, reason: str | None) -> None:
-    text = CALL[: CALL.index("%")] + '{"c": "f("a") ' + end
-    message = assert_same_however_split(toolgram.get_format("hermes"), text, finish_reason=reason)
-    found = [call.name for call in (message.malformed if reason == "stop" else message.tool_calls)]
-    assert found == ["f"]
 
 
 def test_strict_repairs_nothing() -> None:

@@ -144,35 +144,6 @@ def test_bare_calls_and_strict_parsers_repair_nothing(written: str) -> None:
         assert "repaired_json" not in [anomaly.kind for anomaly in message.anomalies]
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ('<tool_call>\n{"name": "f", "arguments": {"a": 1},}\n</tool_call>', 1),
-        ('<tool_call>\n{name: "f", arguments: {"a": 1}}\n</tool_call>', 1),
-        ('<tool_call>\n{"name": "f", // it\n "arguments": {"a": 1}}\n</tool_call>', 1),
-        ('<tool_call>\n{"name": "f" "arguments": {"a": 1}}\n</tool_call>', 1),
-        ('[{"name": "f", "arguments": {"a": 1},}, {"name": "f", "arguments": {"a": 1},},]', 2),
-    ],
-)
-def test_envelopes_are_repaired(text: str, count: int) -> None:
-    if text[0] == "[":
-        text = f"<tool_call>\n{text}\n</tool_call>"
-    message = assert_same_however_split(toolgram.get_format("hermes"), text)
-    assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [
-        ("f", {"a": 1}, "complete")
-    ] * count
-    assert "repaired_json" in [anomaly.kind for anomaly in message.anomalies]
-
-
-@pytest.mark.parametrize("blanks", ["", "\n", " " * 64])
-def test_a_marker_behind_a_quote_is_not_part_of_the_string(blanks: str) -> None:
-    call = '<tool_call>\n{"name": "f", "arguments": {"a": "x"%s}}\n</tool_call>'
-    text = (call % blanks).replace("}}\n", "") + "\n" + call % ""
-    message = assert_same_however_split(toolgram.get_format("hermes"), text)
-    assert [json.loads(call.arguments) for call in message.tool_calls if call.status == "complete"][-1] == {"a": "x"}
-    assert "tool_call" not in "".join(call.arguments for call in message.tool_calls)
-
-
 @given(st.integers(), st.sampled_from([*OUTPUTS]), st.data())
 def test_broken_arguments_keep_the_contract(seed: int, name: str, data: st.DataObject) -> None:
     _, written, _ = broken(random.Random(seed))

@@ -52,33 +52,23 @@ def test_all_of_json_is_read_and_passed_on(value: object, indent: int | None, as
     assert json.loads(out) == value
 
 
-@given(nearly_json())
-def test_a_whole_text_is_read_as_its_characters_are(text: str) -> None:
-    """A character is a look-up in the table: no skip is as short."""
-    assert read([text]) == read(list(text))
-
-
 @given(nearly_json(), st.data())
-def test_any_deltas_are_read_alike(text: str, data: st.DataObject) -> None:
-    assert read(data.draw(chunkings(text))) == read(list(text))
-
-
-@given(nearly_json())
-def test_steps_end_where_runs_end(text: str) -> None:
-    _, taken, place = read([text])
+def test_any_deltas_are_read_alike_and_what_is_taken_is_a_prefix_of_json(text: str, data: st.DataObject) -> None:
+    """A character is a look-up in the table: no skip is as short. Steps end where runs end."""
+    whole = read([text])
+    assert whole == read(list(text)) == read(data.draw(chunkings(text)))
+    out, taken, place = whole
     scanner = JsonScanner()
     scanner.accept_controls()
     at = 0
     while at < len(text) and not scanner.done and not scanner.broken:
         at = scanner.step(text, at)
     assert (at, scanner.dump()) == (taken, place)
+    assert_closed_is_json(out)
 
 
-@given(nearly_json())
-def test_what_is_taken_is_a_prefix_of_json(text: str) -> None:
+def assert_closed_is_json(out: str) -> None:
     """Closed as its state says, what was passed on loads."""
-    out, _, _ = read([text])
-    completed = out
     scanner = JsonScanner()
     assert scanner.run(out, 0, 0) or scanner.done
     for _ in range(600):
@@ -86,8 +76,8 @@ def test_what_is_taken_is_a_prefix_of_json(text: str) -> None:
             break
         step = next(piece for piece in '"}]0:,realsu{' if _fits(scanner, piece))
         scanner.run(step, 0, 0)
-        completed += step
-    json.loads(completed)
+        out += step
+    json.loads(out)
 
 
 def _fits(scanner: JsonScanner, piece: str) -> bool:

@@ -104,36 +104,11 @@ def test_where_nothing_is_declared_the_elements_say_what_they_are(elements: str,
     assert arguments(elements, None) == meant
 
 
-@pytest.mark.parametrize(
-    "elements",
-    [
-        "<note>x</tags>",
-        "<tags><item>a</tags>",
-        "<tags>x<item>a</item></tags>",
-        "junk<note>x</note>",
-        "<note>x<b></note>",
-    ],
-)
-def test_a_tag_that_closes_something_else_breaks_the_call(elements: str) -> None:
-    text = output(elements)
-    for size in (0, 1, 3):
-        events, message = run(toolgram.get_format("minimax_m3"), cut(text, size), tools=TOOLS)
-        check_events(events, text)
-        assert not message.tool_calls
-        assert message.content == text
-
-
 def test_elements_are_nested_no_deeper_than_a_limit() -> None:
     deep = "<n>" * 127 + "1" + "</n>" * 127
     assert arguments(f"<free>{deep}</free>")["free"]
     message = toolgram.get_format("minimax_m3").parse(output(f"<free><n>{deep}</n></free>"), TOOLS)
     assert [call.name for call in message.malformed] == ["f"]
-
-
-def test_a_declared_member_that_comes_twice_is_said() -> None:
-    message = toolgram.get_format("minimax_m3").parse(output("<point><x>1</x><x>2</x></point>"), TOOLS)
-    assert message.tool_calls[0].arguments == '{"point": {"x": 1, "x": 2}}'
-    assert [anomaly.kind for anomaly in message.anomalies] == ["repeated_argument"]
 
 
 def test_what_is_declared_is_sent_before_the_value_is_over() -> None:

@@ -7,7 +7,8 @@ TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats, an
 formats to take. Pytest prints the seed of a run.
 
 A property is any test here that takes a format by `every_format`; `test_selection` holds that none chooses its own.
-Tests elsewhere that cost more than a moment per format take their formats from here as well.
+Tests elsewhere that cost more than a moment per format take their formats from here as well: a `quarter` of them.
+Properties that cost most try a part on each format: `some` of its texts, or `fewer` examples.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from __future__ import annotations
 import datetime
 import math
 import os
+import random
 import zlib
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import pytest
+from hypothesis import settings
 
 import toolgram
 
@@ -62,6 +65,17 @@ def quarter(names: Sequence[Item], test_name: str) -> list[Item]:
     """
     start = seed()
     return [*names][(int(start) + zlib.crc32(test_name.encode())) % 4 :: 4] if start.isdecimal() else [*names]
+
+
+def some(items: Sequence[Item], name: str) -> list[Item]:
+    """Return a quarter of what a costly property tries on a format, drawn with the seed; with "all", all."""
+    start = seed()
+    return random.Random(f"{start} {name}").sample(items, math.ceil(len(items) / 4)) if start.isdecimal() else [*items]
+
+
+def fewer() -> settings:
+    """Return the settings of a property whose examples cost most: a quarter of them."""
+    return settings(max_examples=settings().max_examples // 4)
 
 
 def formats_of(test_name: str) -> list[str]:

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import toolgram
 from tests.fuzz import tools
-from tests.properties.selection import every_format
+from tests.properties.selection import every_format, fewer
 from tests.strategies import chunkings, fragments, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
@@ -161,7 +161,7 @@ class ParserAndModel(RuleBasedStateMachine):
 @every_format
 def test_a_stream_and_its_model(name: str) -> None:
     case: Any = type(f"ParserAndModel_{name}", (ParserAndModel,), {"name": name}).TestCase  # type: ignore[attr-defined]
-    case.settings = settings(stateful_step_count=12)
+    case.settings = settings(fewer(), stateful_step_count=12)
     case("runTest").runTest()
 
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 import toolgram
-from tests.properties.selection import every_format
+from tests.properties.selection import every_format, fewer
 from tests.strategies import noise, outputs
 from tests.streams import check_events, cut, merged, run
 from toolgram.errors import FormatError
@@ -142,7 +142,7 @@ def _loaded(grammar: str, machine: str) -> Format | None:
 
 
 @every_format
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(fewer(), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_a_changed_format_is_refused_or_keeps_the_contract(name: str, data: st.DataObject) -> None:
     original = toolgram.get_format(name)

@@ -210,6 +210,7 @@ def _import(
 ) -> None:
     """Put a fragment, and what it imports itself, into `parts`, under the names that `entry` gives."""
     waiting: list[tuple[MachineFile, Keys, Mapping[str, str], list[Mapping[str, str]]]] = [(machine, where, entry, [])]
+    known: dict[str, set[str]] = {}  # the names of each fragment
     while waiting:
         importer, place, given, outer = waiting.pop(0)
         budget[0] -= 1
@@ -221,7 +222,9 @@ def _import(
         except KeyError as error:
             remedy = instead(name, error.args, "the fragments are")
             raise importer.error(place, f"there is no fragment {name}", remedy) from None
-        _check_names(importer, place, name, names_in(fragment, load), _given(given))
+        if name not in known:
+            known[name] = names_in(fragment, load)
+        _check_names(importer, place, name, known[name], _given(given))
         renames = [_new_names(given, fragment, load, [MAX_FRAGMENTS]), *outer]
         found = _parts(fragment, fragment.data, ())
         for state in found.states:

@@ -1,0 +1,214 @@
+"""Small changes of the code, and how many of them the tests notice: `python -m tests.mutants`.
+
+Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines.
+Each change is made in a copy of the repository, and the tests of that part run there until one fails, at most a minute.
+A change that all of them pass survives, and so does one whose tests need longer. Results are kept, a line each, so that
+a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = ROOT / ".mutants"
+SECONDS = 60
+BAR = 0.95
+READING = ("tests/formats", "tests/test_suite.py", "tests/deviations", "tests/islands")
+# What is changed, in which share of the changes, and which tests read it, the quick ones first.
+PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "src/toolgram/runtime/*.py": (30, READING),
+    "src/toolgram/islands/*.py": (20, ("tests/islands", *READING)),
+    "machines/**/*.yaml": (20, ("tests/test_suite.py", "tests/formats", "tests/deviations")),
+    "src/toolgram/export/*.py": (15, ("tests/export/test_written.py", "tests/export/test_export.py", "tests/export")),
+    "src/toolgram/gateway/*.py": (15, ("tests/gateway/test_answers.py", "tests/gateway")),
+}
+SWAPPED = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not",
+    ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change: a file, what is replaced in it from an offset on, and by what."""
+
+    file: str
+    at: int
+    old: str
+    new: str
+
+    def text(self) -> str:
+        """The file as it is changed."""
+        text = (ROOT / self.file).read_text("utf-8")
+        assert text.startswith(self.old, self.at), f"{self.file} is another one now"
+        return text[: self.at] + self.new + text[self.at + len(self.old) :]
+
+    def name(self) -> str:
+        """The place and the change, in one line."""
+        before = (ROOT / self.file).read_text("utf-8")[: self.at]
+        place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+        return f"{self.file}:{place}: {' '.join(self.old.split())} -> {self.new or 'nothing'}"
+
+
+# Changes that tests did not notice once.
+NAMED = (
+    ("src/toolgram/export/requests.py", 'named = mode == "named"', "named = False"),
+    ("src/toolgram/runtime/surplus_closers.py", "begin - pos > MOST_BLANKS", "begin - pos > 8"),
+    ("src/toolgram/gateway/call_limit.py", ', finish_reason="stop")', ")"),
+    (
+        "src/toolgram/runtime/parser.py",
+        "type(delta) is not str or self._stream.ids is not None",
+        "type(delta) is not str",
+    ),
+)
+
+
+def named() -> list[Mutant]:
+    """The changes that have a name."""
+    return [Mutant(file, (ROOT / file).read_text("utf-8").index(old), old, new) for file, old, new in NAMED]
+
+
+def of_python(file: str) -> Iterator[Mutant]:
+    """All changes of a module: comparisons, conditions, numbers and words are others, and calls are left out."""
+    text = (ROOT / file).read_text("utf-8")
+    lines = [0]
+    for line in text.encode().splitlines(keepends=True):
+        lines.append(lines[-1] + len(line))
+    data = text.encode()
+
+    def change(node: ast.expr | ast.stmt, new: str) -> Mutant:
+        begin, end = (
+            len(data[: lines[line - 1] + column].decode())
+            for line, column in ((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0))
+        )
+        return Mutant(file, begin, text[begin:end], new)
+
+    tree = ast.parse(text)
+    inside = {id(each) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for each in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in inside:
+            continue  # Python 3.11 does not say where it is
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED:
+            left, right = (ast.get_source_segment(text, each) for each in (node.left, node.comparators[0]))
+            yield change(node, f"{left} {SWAPPED[type(node.ops[0])]} {right}")
+        elif isinstance(node, ast.If | ast.IfExp):
+            yield change(node.test, "False")
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield change(node, "pass")
+        elif isinstance(node, ast.Constant) and type(node.value) is bool:
+            yield change(node, str(not node.value))
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            yield change(node, str(node.value + 1))
+
+
+def of_machine(file: str) -> Iterator[Mutant]:
+    """All changes of a machine: rows and actions are left out, and rows lead to another state."""
+    text = (ROOT / file).read_text("utf-8")
+    states = sorted({*re.findall(r"dest: (\w+)", text)})
+    for row in re.finditer(r"^ +- \{trigger: .*\}\n", text, re.MULTILINE):
+        yield Mutant(file, row.start(), row.group(), "")
+    for found in re.finditer(r"dest: (\w+)", text):
+        others = [state for state in states if state != found[1]]
+        if others:
+            yield Mutant(file, found.start(1), found[1], others[found.start() % len(others)])
+    for found in re.finditer(r"after: (\w+|\[\w+(?:, \w+)*\])", text):
+        actions = re.findall(r"\w+", found[1])
+        yield Mutant(file, found.start(1), found[1], f"[{', '.join(actions[1:])}]")
+
+
+def mutants(seed: int, count: int) -> list[Mutant]:
+    """So many changes, the same for the same seed and the same code, and those that have a name."""
+    rng = random.Random(seed)
+    chosen = named()
+    for pattern, (share, _) in PARTS.items():
+        found: list[Mutant] = []
+        for path in sorted(ROOT.glob(pattern)):
+            of = of_machine if path.suffix == ".yaml" else of_python
+            found += of(str(path.relative_to(ROOT)))
+        chosen += rng.sample(found, count * share // 100)
+    return chosen
+
+
+def tests_of(mutant: Mutant) -> tuple[str, ...]:
+    """The tests that a change affects. A machine of one family has the cases of that family first."""
+    for pattern, (_, tests) in PARTS.items():
+        if Path(mutant.file).match(pattern.replace("**/", "")):
+            return tests
+    raise LookupError(mutant.file)
+
+
+def copied() -> Path:
+    """A copy of the repository, with what the build has written beside it."""
+    place = HOME / "copy"
+    shutil.rmtree(place, ignore_errors=True)
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    specs = (str(path.relative_to(ROOT)) for path in (ROOT / "src/toolgram/specs").glob("*"))
+    for name in (*names.strip("\0").split("\0"), *specs):
+        if (ROOT / name).is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, place / name)
+    return place
+
+
+def outcome(mutant: Mutant, place: Path) -> str:
+    """Whether tests notice the change: killed, survived, or late."""
+    changed = place / mutant.file
+    changed.write_text(mutant.text(), "utf-8")
+    family = Path(mutant.file).stem
+    picked = ["-k", f"test_toolgram_reads_every_case and {family}"] if mutant.file == f"machines/{family}.yaml" else []
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(place / "src"), "PYTHONPYCACHEPREFIX": str(HOME / "compiled")}
+    try:
+        for arguments in ([picked] if picked else []) + [[]]:
+            run = subprocess.run(
+                [*command, *tests_of(mutant), *arguments],
+                cwd=place, env=environment, capture_output=True, timeout=SECONDS, check=False,
+            )  # fmt: skip
+            if run.returncode not in (0, 5):  # 5: no test was picked
+                return "killed"
+        return "survived"
+    except subprocess.TimeoutExpired:
+        return "late"
+    finally:
+        shutil.copyfile(ROOT / mutant.file, changed)
+
+
+def main() -> int:
+    """Run what has no result yet, and print the share; returns 1 below the bar."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    chosen = parser.parse_args()
+    HOME.mkdir(exist_ok=True)
+    results = HOME / f"seed-{chosen.seed}.jsonl"
+    rows = map(json.loads, results.read_text("utf-8").splitlines() if results.exists() else ())
+    known = {row["mutant"]: row["outcome"] for row in rows}
+    wanted = mutants(chosen.seed, chosen.count)
+    place = copied()
+    for mutant in wanted:
+        if mutant.name() not in known:
+            known[mutant.name()] = outcome(mutant, place)
+            with results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"mutant": mutant.name(), "outcome": known[mutant.name()]}) + "\n")
+            print(f"{known[mutant.name()]:9} {mutant.name()}", flush=True)
+    told = Counter(known[mutant.name()] for mutant in wanted)
+    survivors = sorted(mutant.name() for mutant in wanted if known[mutant.name()] != "killed")
+    print(f"{told['killed']} of {len(wanted)} changes are noticed", *survivors, sep="\n    ")
+    return int(told["killed"] < BAR * len(wanted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""`make mutants` changes what it says, the same places for the same seed, and knows a change that tests notice."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import mutants
+from tests.mutants import Mutant
+
+
+def test_a_seed_chooses_changes_that_can_be_read_and_are_none_of_each_other() -> None:
+    found = mutants.mutants(1, 100)
+    assert found == mutants.mutants(1, 100) != mutants.mutants(2, 100)
+    assert len({mutant.name() for mutant in found}) == len(found) == 100 + len(mutants.NAMED)
+    for mutant in found:
+        text = mutant.text()
+        assert text != (mutants.ROOT / mutant.file).read_text("utf-8"), mutant.name()
+        assert ast.parse(text) if mutant.file.endswith(".py") else yaml.safe_load(text), mutant.name()
+        assert all((mutants.ROOT / test).exists() for test in mutants.tests_of(mutant))
+
+
+@pytest.mark.parametrize(("body", "expected"), [("assert 1 + 1 == 2", "survived"), ("assert 1 + 1 == 3", "killed")])
+def test_a_change_survives_the_tests_that_pass(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, expected: str
+) -> None:
+    (tmp_path / "test_own.py").write_text(f"def test_sum() -> None:\n    {body}\n")
+    (tmp_path / "src").mkdir()
+    for file in ("src/toolgram/limits.py",):
+        (tmp_path / file).parent.mkdir(parents=True)
+    text = (mutants.ROOT / "src/toolgram/limits.py").read_text("utf-8")
+    monkeypatch.setattr(mutants, "tests_of", lambda mutant: ("test_own.py",))
+    mutant = Mutant("src/toolgram/limits.py", text.index("64"), "64", "65")
+    assert mutants.outcome(mutant, tmp_path) == expected
+    assert (tmp_path / mutant.file).read_text("utf-8") == text
