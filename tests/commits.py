@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 72
 SINCE = "2026-11-25T00:00:00Z"  # the day after release 0.2.0; older commits have other habits
-FIELDS = "%h%x00%s%x00%b%x00%x00"
+FIELDS = "%h%x00%s%x00%b%x01"
 
 
 def faults(commit: str, subject: str, body: str) -> list[str]:
@@ -34,7 +34,7 @@ def main() -> int:
         return 0
     command = ["git", "log", "--no-merges", f"--since={SINCE}", f"--format={FIELDS}"]
     log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    commits = [each.strip("\n").split("\0") for each in log.split("\0\0") if each.strip()]
+    commits = [each.strip("\n").split("\0") for each in log.split("\1") if each.strip()]
     found = [fault for commit, subject, body in commits for fault in faults(commit, subject, body)]
     print(*found, f"commits: {len(commits)} since {SINCE}, {len(found)} faults", sep="\n")
     return int(bool(found))
