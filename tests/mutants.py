@@ -20,6 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,8 +37,9 @@ PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "src/toolgram/gateway/*.py": (15, ("tests/gateway/test_answers.py", "tests/gateway")),
 }
 SWAPPED = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not",
-    ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
+    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"), ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
 }  # fmt: skip
 
 
@@ -60,7 +62,7 @@ class Mutant:
         """The place and the change, in one line."""
         before = (ROOT / self.file).read_text("utf-8")[: self.at]
         place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
-        return f"{self.file}:{place}: {' '.join(self.old.split())} -> {self.new or 'nothing'}"
+        return f"{self.file}:{place}: {' '.join(self.old.split())} -> {' '.join(self.new.split()) or 'nothing'}"
 
 
 # Changes that tests did not notice once.
@@ -84,17 +86,18 @@ def named() -> list[Mutant]:
 def of_python(file: str) -> Iterator[Mutant]:
     """All changes of a module: comparisons, conditions, numbers and words are others, and calls are left out."""
     text = (ROOT / file).read_text("utf-8")
-    lines = [0]
-    for line in text.encode().splitlines(keepends=True):
-        lines.append(lines[-1] + len(line))
-    data = text.encode()
+    lines = text.split("\n")
+    starts = [*accumulate((len(line) + 1 for line in lines), initial=0)]
+
+    def place(line: int, column: int) -> int:
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    def source(node: ast.expr | ast.stmt) -> tuple[int, str]:
+        begin = place(node.lineno, node.col_offset)
+        return begin, text[begin : place(node.end_lineno or 0, node.end_col_offset or 0)]
 
     def change(node: ast.expr | ast.stmt, new: str) -> Mutant:
-        begin, end = (
-            len(data[: lines[line - 1] + column].decode())
-            for line, column in ((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0))
-        )
-        return Mutant(file, begin, text[begin:end], new)
+        return Mutant(file, *source(node), new)
 
     tree = ast.parse(text)
     inside = {id(each) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for each in ast.walk(node)}
@@ -102,8 +105,9 @@ def of_python(file: str) -> Iterator[Mutant]:
         if id(node) in inside:
             continue  # Python 3.11 does not say where it is
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED:
-            left, right = (ast.get_source_segment(text, each) for each in (node.left, node.comparators[0]))
-            yield change(node, f"{left} {SWAPPED[type(node.ops[0])]} {right}")
+            (left, said), (right, _) = source(node.left), source(node.comparators[0])
+            between = text[left + len(said) : right]  # with brackets, if there are any
+            yield Mutant(file, left + len(said), between, between.replace(*SWAPPED[type(node.ops[0])]))
         elif isinstance(node, ast.If | ast.IfExp):
             yield change(node.test, "False")
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -143,9 +147,9 @@ def mutants(seed: int, count: int) -> list[Mutant]:
 
 
 def tests_of(mutant: Mutant) -> tuple[str, ...]:
-    """The tests that a change affects. A machine of one family has the cases of that family first."""
+    """The tests that a change affects."""
     for pattern, (_, tests) in PARTS.items():
-        if Path(mutant.file).match(pattern.replace("**/", "")):
+        if mutant.file.startswith(pattern.partition("*")[0]):
             return tests
     raise LookupError(mutant.file)
 
@@ -164,7 +168,7 @@ def copied() -> Path:
 
 
 def outcome(mutant: Mutant, place: Path) -> str:
-    """Whether tests notice the change: killed, survived, or late."""
+    """Whether tests notice the change: killed, survived, or late. Cases of a machine's own family are asked first."""
     changed = place / mutant.file
     changed.write_text(mutant.text(), "utf-8")
     family = Path(mutant.file).stem

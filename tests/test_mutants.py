@@ -28,11 +28,10 @@ def test_a_change_survives_the_tests_that_pass(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, expected: str
 ) -> None:
     (tmp_path / "test_own.py").write_text(f"def test_sum() -> None:\n    {body}\n")
-    (tmp_path / "src").mkdir()
-    for file in ("src/toolgram/limits.py",):
-        (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / "src" / "toolgram").mkdir(parents=True)
     text = (mutants.ROOT / "src/toolgram/limits.py").read_text("utf-8")
     monkeypatch.setattr(mutants, "tests_of", lambda mutant: ("test_own.py",))
+    monkeypatch.setattr(mutants, "SECONDS", 600)
     mutant = Mutant("src/toolgram/limits.py", text.index("64"), "64", "65")
     assert mutants.outcome(mutant, tmp_path) == expected
     assert (tmp_path / mutant.file).read_text("utf-8") == text
