@@ -69,7 +69,7 @@ class Mutant:
 NAMED = (
     ("src/toolgram/export/requests.py", 'named = mode == "named"', "named = False"),
     ("src/toolgram/runtime/surplus_closers.py", "begin - pos > MOST_BLANKS", "begin - pos > 8"),
-    ("src/toolgram/gateway/call_limit.py", ', finish_reason="stop")', ")"),
+    ("src/toolgram/gateway/endings.py", ', finish_reason="stop")', ")"),
     (
         "src/toolgram/runtime/parser.py",
         "type(delta) is not str or self._stream.ids is not None",
