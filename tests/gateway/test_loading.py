@@ -57,7 +57,7 @@ def test_a_format_that_is_named_goes_before_the_template() -> None:
         (["--upstream", "http://127.0.0.1:9", "--gguf", "x", "--template", "y"], 2, "choose one"),
         (["--upstream", "http://127.0.0.1:9", "--config", "x"], 2, "choose one"),
         (["--upstream", "http://127.0.0.1:9", "--wait", "0"], 1, "no server answers"),
-        (["--config", "/nowhere.yaml"], 1, "--config /nowhere.yaml cannot be read"),
+        (["--config", "/nowhere.yaml"], 1, "--config /nowhere.yaml: cannot be read"),
         (["--upstream", "nonsense"], 1, "is an address"),
         (["--upstream", "http://127.0.0.1:9", "--host", "0.0.0.0"], 1, "API key"),
         (["--upstream", "http://127.0.0.1:9", "--template", "/nowhere.jinja"], 1, "--template /nowhere.jinja"),

@@ -169,13 +169,13 @@ class Upstream:
             return files_of(pretrained_source(self.model_files))
         if self.gguf is not None:
             return files_of(gguf_source(self.gguf))
-        return None if self.template is None else TemplateFiles(read_file(self.template))
+        return None if self.template is None else TemplateFiles(read_file(self.template, option="--template "))
 
 
 def configured(path: str) -> list[Upstream]:
     """Return the servers in a YAML file. Raises ToolgramError."""
     try:
-        said = yaml.safe_load(read_file(path))
+        said = yaml.safe_load(read_file(path, option="--config "))
     except (yaml.YAMLError, RecursionError) as error:
         raise ToolgramError(f"--config {path} is not YAML: {error}") from None
     models = said.get("models") if isinstance(said, dict) else None

@@ -59,15 +59,15 @@ def indent_for_terminal() -> int | None:
     return 2 if sys.stdout.isatty() else None
 
 
-def read_file(path: str, errors: str = "strict") -> str:
-    """Return the text of a file. Raises BadFile."""
+def read_file(path: str, errors: str = "strict", option: str = "") -> str:
+    """Return the text of a file. Raises BadFile, which names the option if it is given."""
     try:
         with open(path, encoding="utf-8", errors=errors) as file:
             return file.read()
     except OSError as error:
-        raise BadFile(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise BadFile(f"{option}{path}: cannot be read: {error.strerror or error}") from None
     except ValueError:
-        raise BadFile(f"{path}: cannot be read: not UTF-8 text") from None
+        raise BadFile(f"{option}{path}: cannot be read: not UTF-8 text") from None
 
 
 def write_file(path: str, text: str) -> None:
