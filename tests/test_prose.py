@@ -13,7 +13,7 @@ from tests import prose
 
 # Faults in parts of the package that are not rewritten yet, rounded up. A part must not get worse, and one without
 # faults leaves this table.
-LEFT = {"derive": 332, "integrations": 160, "islands": 140, "runtime": 80}
+LEFT = {"integrations": 160, "islands": 140, "runtime": 80}
 UNREAD = {"docs/export.md", "docs/vllm.md"}  # pages that are not rewritten yet
 
 

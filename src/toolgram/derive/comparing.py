@@ -104,9 +104,7 @@ def common_prefix(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     size = shared_length(texts)
-    bad: set[int] = set()
-    for text in texts:
-        bad |= _uncuttable(text, size)
+    bad = set().union(*(_uncuttable(text, size) for text in texts))
     while size > 0 and size in bad:
         size -= 1
     return texts[0][:size]
@@ -118,9 +116,7 @@ def common_suffix(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     size = shared_length([text[::-1] for text in texts])
-    bad: set[int] = set()
-    for text in texts:
-        bad |= {len(text) - at for at in _uncuttable(text, len(text) - size)}
+    bad = {len(text) - at for text in texts for at in _uncuttable(text, len(text) - size)}
     while size > 0 and size in bad:
         size -= 1
     return texts[0][len(texts[0]) - size :]

@@ -62,7 +62,7 @@ _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
 
 
 def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[Written, ...]:
-    """Render every message, behind every generation prompt. What the template refuses or does not print is left out."""
+    """Render every message, after every generation prompt. What the template refuses or does not print is left out."""
     conversation = Conversation(template, Report())
     conversation.form, conversation.header = result.form, result.header
     writer = _Writer(conversation, result)
@@ -77,7 +77,7 @@ def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[
 
 
 def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
-    """Render one message behind a generation prompt. Raises NotExpressible if the template does not print all of it."""
+    """Render one message after a generation prompt. Raises NotExpressible if the template does not print all of it."""
     conversation = Conversation(template, Report())
     conversation.form, conversation.header = result.form, result.header
     return _Writer(conversation, result).write(case, prompt)
@@ -129,14 +129,11 @@ def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
 
 
 def _with_ids(result: DiffAnalysisResult, case: Case) -> Case:
-    """The case with ids that carry the name, where the template prints no other name."""
+    """Return the case with ids that carry the name, where the template prints no other name."""
     if result.calls is None or not result.calls.name_in_id:
         return case
     calls = tuple(replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(case.calls))
     return replace(case, calls=calls)
-
-
-# --- one message ----------------------------------------------------------------------------------------------------
 
 
 class _Writer:
@@ -147,7 +144,7 @@ class _Writer:
         self._printed: dict[tuple[bool, bool, int], tuple[bool, bool]] = {}
 
     def write(self, case: Case, prompt: str) -> Written:
-        """Write a message behind a prompt. Raises NotExpressible if the template does not print all of it."""
+        """Write a message after a prompt. Raises NotExpressible if the template does not print all of it."""
         text = self.render(case)
         if text is None:
             raise NotExpressible("the template refuses it")
@@ -165,7 +162,7 @@ class _Writer:
         return self.conversation.turn(case.content, case.reasoning, case.calls)
 
     def _prints(self, case: Case, text: str) -> tuple[bool, bool]:
-        """Whether the rendering changes with every part but a thought, and whether it changes with that."""
+        """Return whether the rendering changes with every part but a thought, and whether it changes with that."""
         calls = case.calls
         others = [replace(case, calls=(*calls[:at], _OTHER, *calls[at + 1 :])) for at in range(len(calls))]
         others += [replace(case, content=CONTENT_AGAIN)] if case.content else []
@@ -173,8 +170,8 @@ class _Writer:
         return all(self.render(other) != text for other in others), thinks
 
     def _alike(self, case: Case, text: str) -> Case | None:
-        """Another message that is rendered as this one is: without what is null, without blanks at edges, with a text
-        for what is empty, or with its content as a thought."""
+        """Return another message that is rendered as this one is: without what is null, without blanks at edges, with a
+        text for what is empty, or with its content as a thought."""
         others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
         for change in _CHANGES:
             calls = tuple(replace(call, arguments=change(dict(call.arguments))) for call in case.calls)
@@ -182,7 +179,7 @@ class _Writer:
         return next((other for other in others if other != case and self.render(other) == text), None)
 
     def _continued(self, text: str, thinks: bool, case: Case, prompt: str) -> str:
-        """What a model writes for this message after the generation prompt of that name.
+        """Return what a model writes for this message after the generation prompt of that name.
 
         If the prompt opens a thought that the template does not print, the thought is closed as the findings say, and
         the turn without reasoning follows.
@@ -206,7 +203,7 @@ class _Writer:
         return (case.reasoning or "") + end + body.removeprefix(end)
 
     def _cut(self, output: str, case: Case) -> str:
-        """The output as far as a server passes it on: up to the token that ends the turn."""
+        """Return the output as far as a server passes it on: up to the token that ends the turn."""
         result = self.result
         for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
             if end and output.endswith(end):
@@ -224,7 +221,7 @@ def _stripped(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _emptied(value: Any) -> Any:
-    """The value with an empty text for each empty list and object."""
+    """Return the value with an empty text for each empty list and object."""
     if isinstance(value, Mapping):
         return {key: _emptied(each) for key, each in value.items()} or ""
     return ([_emptied(each) for each in value] or "") if isinstance(value, list) else value
@@ -240,7 +237,7 @@ _CHANGES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
 
 
 def loses_empties(written: Written) -> bool:
-    """Whether the template prints empty lists and objects like an empty text."""
+    """Return whether the template prints empty lists and objects like an empty text."""
     if written.alike is None:
         return False
     one, other = (json.dumps([dict(call.arguments) for call in case.calls]) for case in (written.case, written.alike))
@@ -248,7 +245,7 @@ def loses_empties(written: Written) -> bool:
 
 
 def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
-    """The rest of a turn behind the marker that opens content, which the prompt has written."""
+    """Return the rest of a turn after the marker that opens content, which the prompt has written."""
     if reasoning or answer not in turn:
         raise NotExpressible("the prompt opens content, and no thought comes before it")
     return turn[turn.index(answer) + len(answer) :]
@@ -258,7 +255,7 @@ _SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "o
 
 
 def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
-    """Some outputs behind the usual prompt, for the files of the format: those with most in them, calls first."""
+    """Return some outputs after the usual prompt, for the files of the format: those with most in them, calls first."""
     written = {each.case.name: each for each in result.written if each.prompt == "unset"}
     found: list[str] = []
     for each in (written[name] for name in _SHOWN if name in written):
@@ -268,5 +265,5 @@ def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
 
 
 def outputs_of(written: Sequence[Written], calls: bool) -> str:
-    """All outputs with calls, or without."""
+    """Return all outputs with calls, or without."""
     return "".join(each.output for each in written if bool(each.case.calls) is calls)

@@ -51,7 +51,7 @@ def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
 
 
 def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
-    """The switch of thinking, if there is one, and the generation prompts without it, on and off."""
+    """Return the switch of thinking, if there is one, and the generation prompts without it, on and off."""
     prompts = {UNSET: conversation.opening()}
     for switch in SWITCHES:
         if switch not in conversation.template.names:
@@ -69,7 +69,7 @@ def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
 
 
 def _openings_always_written(conversation: Conversation, switch: str) -> tuple[str, str]:
-    """The same for a template that writes the generation prompt unasked: what on and off do not share.
+    """Return the same for a template that writes the generation prompt unasked: what on and off do not share.
 
     Turns are then rendered with the setting that writes less, or a pre-closed thought would be taken for one of theirs.
     """
@@ -83,7 +83,7 @@ def _openings_always_written(conversation: Conversation, switch: str) -> tuple[s
 
 
 def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], before_call: Sequence[str]) -> Reasoning:
-    """The markers of reasoning. `before_call` is the text between reasoning and first call, where one was rendered."""
+    """Return the markers of reasoning. `before_call` is the text before the first call, if one was rendered."""
     turn = conversation.turn(CONTENT, REASONING) or conversation.turn(CONTENT, REASONING, CALLS[:1])
     body = conversation.body(turn) if turn else ""
     prompt = _from_prompts(opened)
@@ -125,7 +125,7 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
     """R1 and R3: reasoning is printed beside content."""
     at = body.index(REASONING)
     start, rest = body[:at], body[at + len(REASONING) :]
-    if CONTENT not in rest:  # reasoning behind content, or without it
+    if CONTENT not in rest:  # reasoning after content, or without it
         start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
     middle, before_call = _without_openings(conversation, rest[: rest.index(CONTENT)], before_call)
@@ -146,7 +146,7 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
 
 
 def _without_openings(conversation: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """What follows reasoning, less what content and calls begin with where no reasoning comes before either."""
+    """Return what follows reasoning, less what content and calls begin with where no reasoning comes before either."""
     turns = [
         conversation.body(conversation.turn(CONTENT) or ""),
         conversation.body(conversation.turn(None, None, CALLS[:1]) or ""),
@@ -160,19 +160,15 @@ def _without_openings(conversation: Conversation, middle: str, before_call: Sequ
 
 
 def _leading_marker(middle: str, start: str, after: str) -> str:
-    """The end of reasoning where only content follows: all of the middle, less what opens the content."""
+    """Return the end of reasoning where only content follows: all of the middle, less what opens the content."""
     markers = markers_of(middle)
     closing = markers_of(after)
     if len(markers) > 1 and closing and any(mirrors(markers[-1], each) for each in closing):
         return middle[: middle.rindex(markers[-1])]
     if len(markers) > 1 and mirrors(markers_of(start)[-1] if markers_of(start) else "", markers[0]):
         at = middle.index(markers[0]) + len(markers[0])
-        return middle[:at] + _blanks(middle[at:])
+        return middle[: len(middle) - len(middle[at:].lstrip())]
     return middle
-
-
-def _blanks(text: str) -> str:
-    return text[: len(text) - len(text.lstrip())]
 
 
 def _from_calls(conversation: Conversation, before_call: str, prompt: tuple[str, str]) -> Reasoning:
@@ -189,7 +185,7 @@ def _from_calls(conversation: Conversation, before_call: str, prompt: tuple[str,
 
 
 def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], opened: Mapping[str, str]) -> Reasoning:
-    """The template prints no reasoning; what the generation prompt says is all there is to know."""
+    """Return what the generation prompt alone shows, as the template prints no reasoning."""
     start, end = prompt
     called = conversation.body(conversation.turn(None, None, CALLS[:1]) or "")
     if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
@@ -207,7 +203,7 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
 
 
 def _from_dropped(conversation: Conversation, start: str) -> str:
-    """The text at which the template cuts an answer, dropping what is before it."""
+    """Return the text at which the template cuts an answer, dropping what is before it."""
     for text in conversation.template.compared:
         if re.fullmatch(r"[\w\s-]*", text) or text.strip() == start.strip() or len(text) > 100:
             continue  # a key of a message, such as 'tool_calls', or no end
@@ -222,7 +218,7 @@ def _from_dropped(conversation: Conversation, start: str) -> str:
 
 
 def _from_empty_block(conversation: Conversation, start: str) -> str:
-    """The marker that follows the start marker in an answer without reasoning."""
+    """Return the marker that follows the start marker in an answer without reasoning."""
     turn = conversation.turn(CONTENT)
     body = conversation.body(turn or "")
     before = body[: body.index(CONTENT)] if CONTENT in body else ""
@@ -232,7 +228,7 @@ def _from_empty_block(conversation: Conversation, start: str) -> str:
 
 
 def _from_mirror(conversation: Conversation, start: str) -> str:
-    """The marker that by its shape closes what the prompt opens. No rendering shows it, so it is said in the report."""
+    """Return the marker that by its shape closes what the prompt opens. No rendering shows it: the report says so."""
     markers = markers_of(start)
     if not markers or (not conversation.header.strip() and _ROLE.search(start)):
         return ""  # a role header that no turn has is no thought

@@ -18,12 +18,12 @@ from toolgram.spec.composition import START
 from toolgram.spec.data import Literal
 
 REPAIR_CALLS = "repair_calls"  # the rule of calls of which the end of the turn closes the last
-BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one that ends there again means nothing
+BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and after a thought: one that ends there again means nothing
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 
 
 def thinks_first(result: DiffAnalysisResult) -> bool:
-    """Whether every turn begins with a thought of which only the end is written: then the role header begins it."""
+    """Return whether the role header begins a thought: every turn writes the end of one, and none its beginning."""
     end, header = result.markers.reasoning_end.strip(), result.header.strip()
     if result.reasoning_mode is not ReasoningMode.DELIMITER or not end or _WORDY.match(header):
         return False
@@ -34,7 +34,7 @@ def thinks_first(result: DiffAnalysisResult) -> bool:
 
 
 def turn_ends(result: DiffAnalysisResult, tokens: Tokens) -> list[str]:
-    """The tokens that end a turn: those of the tokenizer, and those with which the template ends one."""
+    """Return the tokens that end a turn: those of the tokenizer, and those with which the template ends one."""
     texts = [tokens.eos_token, *tokens.ends]
     for end in (result.turn_end, result.turn_end_after_calls):
         found = markers_of(end)
@@ -44,7 +44,7 @@ def turn_ends(result: DiffAnalysisResult, tokens: Tokens) -> list[str]:
 
 
 def turn_blanks(result: DiffAnalysisResult) -> tuple[str, str]:
-    """The blanks with which the text of a turn begins, and those before the token that ends it."""
+    """Return the blanks with which the text of a turn begins, and those before the token that ends it."""
     return result.turn_start, result.turn_end[: len(result.turn_end) - len(result.turn_end.lstrip())]
 
 
@@ -55,7 +55,7 @@ class TextSkeleton:
         self.builder = builder
         self.think = ""  # the terminals that begin a thought, and that end one
         self.think_ends: list[str] = []
-        self.answer: list[str] = []  # those around content, where there are any
+        self.answer: list[str] = []  # those around content, if there are any
         self.ends: list[str] = []  # those that end a turn
         self.fragment = False  # reasoning is the fragment that shipped formats have
         self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
@@ -104,7 +104,7 @@ class TextSkeleton:
             builder.to(self.answer[1], "ANSWER", START)
 
     def _ends(self, result: DiffAnalysisResult, tokens: Tokens) -> None:
-        """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
+        """Add the tokens that end a turn, if the output still has them: dropped wherever text may be."""
         for key, blanks in zip(("turn_start", "turn_end"), turn_blanks(result), strict=True):
             if blanks:
                 self.builder.about[key] = blanks
@@ -115,7 +115,7 @@ class TextSkeleton:
             self.builder.about["stop"] = self.ends
 
     def _breaks(self, result: DiffAnalysisResult) -> None:
-        """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
+        """Add what a template writes between two parts of a turn and no marker accounts for: dropped in text."""
         markers = result.markers
         separator = result.calls.separator.strip() if result.calls is not None else ""
         if result.header.strip() and separator.endswith(result.header.strip()):
@@ -142,7 +142,7 @@ class TextSkeleton:
                     self._break(text, part)
 
     def _break(self, text: str, part: Part | None) -> None:
-        """What stands behind a thought and its end means that end, and nothing in other text."""
+        """Add one: after a thought and its end it means that end, and nothing in other text."""
         builder = self.builder
         if part is not Part.REASONING or not self.think:
             name = builder.literal("TURN_BREAK", text)
@@ -153,7 +153,7 @@ class TextSkeleton:
             builder.to(self.think_ends[-1], "REASONING", BEGIN)
 
     def finish(self, leaving: Sequence[str], calls: bool) -> Mapping[str, Any]:
-        """Join text and calls, and return the whole machine. `leaving` are the states behind a call, which text leaves;
+        """Join text and calls, and return the whole machine. `leaving` are the states after a call, which text leaves;
         `calls`: there is a rule."""
         builder = self.builder
         spoken: Sequence[str] = ["content"]
@@ -179,7 +179,7 @@ class TextSkeleton:
             closing = self.think_ends[0]
             thought = f"(THOUGHT | {self.think})" if self.fragment else "THOUGHT"
             if not any(row["trigger"] == closing and START in sources_of(row) for row in machine["transitions"]):
-                again = "_closed_again*"  # elsewhere it is dropped wherever text may stand
+                again = "_closed_again*"  # elsewhere it is dropped wherever text may be
                 rules = ["_closed_again: _close | _close_blank", f"_close.3: {closing}", "_close_blank.-9: WS"]
             loop += ["reasoning", closing] if self.fragment else ["reasoning"]
             last.append("_open_reasoning")
@@ -199,6 +199,6 @@ class TextSkeleton:
 
 
 def _any(alternatives: Sequence[str]) -> str:
-    """A rule's part that is one of these."""
+    """Return a rule's part that is one of these."""
     one = " | ".join(alternatives)
     return one if one.strip().isidentifier() else one and f"({one})"

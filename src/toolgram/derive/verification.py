@@ -76,7 +76,7 @@ def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str
 def difference(message: Message, case: Case) -> str:
     """Report how a parsed message differs from the case; "" if they are the same."""
     wanted = [(call.name, dict(call.arguments)) for call in case.calls]
-    found = [(call.name, _loaded(call.arguments)) for call in message.tool_calls]
+    found = [(call.name, loaded(call.arguments)) for call in message.tool_calls]
     if found != wanted:
         return f"calls {_short(found)} instead of {_short(wanted)}"
     if any(call.status != "complete" for call in message.tool_calls):
@@ -90,10 +90,11 @@ def difference(message: Message, case: Case) -> str:
     return ""
 
 
-def _loaded(arguments: str) -> Any:
+def loaded(arguments: str) -> Any:
+    """Return the arguments of a call as data, or their text if it is not JSON."""
     try:
         return json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
 
 
