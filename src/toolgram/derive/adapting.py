@@ -60,7 +60,13 @@ def adapted(name: str, behind: Behind) -> Format | None:
         return fmt
     machine_json = json.dumps(_saying(spec.machine_dict, said), ensure_ascii=False)
     changed = Format(replace(spec, **said, machine_json=machine_json), _with_lines(machine, said))
-    return changed if not behind.ends or _can_run(changed) else None
+    if not behind.ends:
+        return changed
+    try:
+        _ = changed.program
+    except TooManyWays:  # a token may begin as another marker does, or lead on in too many ways
+        return None
+    return changed if next(faults(changed.spec), None) is None else None
 
 
 def named(fmt: Format, name: str) -> Format:
@@ -86,15 +92,6 @@ def behind_of(fmt: Format, shipped: str) -> Behind:
 
 def _literals(spec: Spec) -> dict[str, str]:
     return {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
-
-
-def _can_run(fmt: Format) -> bool:
-    """Return whether a format has no fault: a token may begin as another marker does, or lead on in too many ways."""
-    try:
-        _ = fmt.program
-    except TooManyWays:
-        return False
-    return next(faults(fmt.spec), None) is None
 
 
 def _with_end(spec: Spec, machine: str, text: str) -> tuple[Spec, str] | None:

@@ -94,7 +94,7 @@ def _reasoning(
     conversation.phase = "T1"
     calls = read_all(conversation, style) if style else None
     if style and calls is None:
-        conversation.report.leave_unexplained("the template prints calls, but not in a way that could be read")
+        conversation.leave_unexplained("the template prints calls, but not in a way that could be read")
     conversation.phase = "R1-R3"
     opened = {name: conversation.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(conversation, opened, _before_calls(conversation, style if calls else None)), calls
@@ -176,11 +176,9 @@ def _together(
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
     if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
-        conversation.report.warn(
-            "the template writes calls that are nearly JSON and do not parse; they are read as JSON"
-        )
+        conversation.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
     elif fields.almost:
-        conversation.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
+        conversation.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = find_instructions(conversation, calls is not None, reasoning.mode is not ReasoningMode.NONE)
     called = shapes.get(frozenset({Part.CALLS}))
     before = conversation.header.removeprefix(prompts[UNSET]) if conversation.header.startswith(prompts[UNSET]) else ""
@@ -221,7 +219,7 @@ def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> Ca
     longest = max(map(len, around))
     if longest <= MAX_TEMPLATE_MARKER:
         return calls
-    conversation.report.leave_unexplained(
+    conversation.leave_unexplained(
         f"the calls cannot be expressed: the template writes {longest} characters around one"
     )
     return None
@@ -231,9 +229,7 @@ def _cut_markers(conversation: Conversation, markers: MarkerRegistry) -> MarkerR
     """Return the markers, each that is longer than any marker cut after its first special token, or at a bound."""
     long = {name: text for name, text in markers.items() if len(text) > MAX_TEMPLATE_MARKER}
     for name, text in long.items():
-        conversation.report.leave_unexplained(
-            f"{name} is {len(text)} characters long, and was cut: it is hardly a marker"
-        )
+        conversation.leave_unexplained(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
     return replace(markers, **{name: first_marker(text)[:MAX_TEMPLATE_MARKER] for name, text in long.items()})
 
 

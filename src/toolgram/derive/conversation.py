@@ -32,6 +32,7 @@ FILLER = "Pluvial yammer"  # content, or a thought, for calls that are refused w
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 # Nine letters; more; with a word before them, and as long as more; the name with a counter.
 IDS = ("", "24", "call_24", "call_19", "functions")
+EITHER = (False, True)
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
 
@@ -69,11 +70,16 @@ class Conversation:
     def __init__(self, template: ChatTemplate, report: Report) -> None:
         self.template = template
         self.report = report
+        self.found, self.warn, self.leave_unexplained = report.found, report.warn, report.leave_unexplained
         self.form = MessageForm()
         self.phase = "start"
         self.header = ""
         self._refused: set[str] = set()
         self._cuts: dict[tuple[str, str, str], str] = {}
+
+    def change(self, **changed: Any) -> None:
+        """Change the form of messages."""
+        self.form = replace(self.form, **changed)
 
     def assistant(self, content: str | None, reasoning: str | None = None, calls: Sequence[Call] = ()) -> Message:
         """Return the assistant message with these parts, in this template's form."""
@@ -246,38 +252,31 @@ def settle_form(conversation: Conversation) -> None:
     """
     first: TemplateError | None = None
     plain = conversation.form
-    forms = product((False, True), (False, True), ("typed", "text", "none"), (False, True))
-    for with_user, blocks, tools, with_system in forms:
-        conversation.form = replace(
-            plain, tools=tools, with_system=with_system, content_in_blocks=blocks, with_user=with_user
-        )
+    usual = {"content_in_blocks": EITHER, "tools": ("typed", "text", "none")}
+    for conversation.form in forms(plain, with_user=EITHER, **usual, with_system=EITHER):
         problem = _prints(conversation, CONTENT, ())
         if problem is None:
             return _settled(conversation)
         first = first or problem
-    enough = time_left() / 2
-    for (content, empty), form in product(((CONTENT, ""), (None, ""), (None, None)), _forms_with_calls(plain)):
-        if time_left() < enough:
-            break
-        conversation.form = replace(form, empty_content=empty)
-        if _prints(conversation, content, CALLS[:1]) is None:
-            how = "content is printed beside calls only" if content else "calls are printed, and no content"
-            conversation.report.found("T1", how, "in any other form it is refused")
-            return _settled(conversation)
     assert first is not None
+    enough = time_left() / 2
+    rest = {"with_user": EITHER, "with_results": EITHER, "with_system": EITHER, "arguments_as_string": EITHER}
+    for content, empty in ((CONTENT, ""), (None, ""), (None, None)):
+        changed = replace(plain, empty_content=empty)
+        for conversation.form in forms(changed, thought_with_calls=EITHER, **usual, **rest, ids=IDS):
+            if time_left() < enough:
+                raise first
+            if _prints(conversation, content, CALLS[:1]) is None:
+                how = "content is printed beside calls only" if content else "calls are printed, and no content"
+                conversation.found("T1", how, "in any other form it is refused")
+                return _settled(conversation)
     raise first
 
 
-def _forms_with_calls(plain: MessageForm) -> Iterator[MessageForm]:
-    """Yield the forms in which content may be given beside calls."""
-    either = (False, True)
-    for thought, blocks, tools, with_user, with_results, system, as_string, ids in product(
-        either, either, ("typed", "text", "none"), either, either, either, either, IDS
-    ):
-        yield replace(
-            plain, thought_with_calls=thought, content_in_blocks=blocks, tools=tools, with_user=with_user,
-            with_results=with_results, with_system=system, arguments_as_string=as_string, ids=ids,
-        )  # fmt: skip
+def forms(plain: MessageForm, **choices: Sequence[Any]) -> Iterator[MessageForm]:
+    """Yield the form with each combination of these choices; the last one changes first."""
+    for values in product(*choices.values()):
+        yield replace(plain, **dict(zip(choices, values, strict=True)))
 
 
 def _prints(conversation: Conversation, content: str | None, calls: Sequence[Call]) -> TemplateError | None:
@@ -299,13 +298,11 @@ def _prints(conversation: Conversation, content: str | None, calls: Sequence[Cal
 
 def _settled(conversation: Conversation) -> None:
     if conversation.form.with_user:
-        conversation.report.found("T1", "an answer is given with a user's message behind it", "else it is refused")
+        conversation.found("T1", "an answer is given with a user's message behind it", "else it is refused")
     if conversation.form.tools == "none":
-        conversation.report.warn("the template cannot be rendered with tools; it was analysed without")
+        conversation.warn("the template cannot be rendered with tools; it was analysed without")
     if conversation.form.variables:
-        conversation.report.warn(
-            f"the template needs variables that are not usual: {sorted(conversation.form.variables)}"
-        )
+        conversation.warn(f"the template needs variables that are not usual: {sorted(conversation.form.variables)}")
 
 
 def _define_missing(conversation: Conversation, error: TemplateError) -> bool:
@@ -313,7 +310,7 @@ def _define_missing(conversation: Conversation, error: TemplateError) -> bool:
     match, known = re.match(r"'(\w+)' is undefined", error.problem), conversation.form.variables
     if match is None or match[1] not in conversation.template.names or match[1] in known:
         return False
-    conversation.form = replace(conversation.form, variables={**known, match[1]: ""})
+    conversation.change(variables={**known, match[1]: ""})
     return True
 
 

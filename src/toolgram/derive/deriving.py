@@ -108,12 +108,7 @@ def derive_now(
 
 def _apart(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None, seconds: float) -> Format:
     """Derive in a process of its own."""
-    question = {
-        "chat_template": template,
-        "tokens": asdict(tokens),
-        "name": name,
-        "kwargs": dict(kwargs or {}),
-    }
+    question = {"chat_template": template, "tokens": asdict(tokens), "name": name, "kwargs": dict(kwargs or {})}
     try:
         json.dumps(question)
     except (TypeError, ValueError) as error:
@@ -169,8 +164,6 @@ def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Candidate
     """Write the derived format, and read with it the messages of the proof and its own files."""
     look("writing the two files")
     fmt = _synthesised(result, name, tokens)
-    look("compiling the derived format")
-    _ = fmt.program
     return Candidate(fmt, [*probe(fmt, result), probe_files(fmt)])
 
 
@@ -197,14 +190,10 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Forma
 def _insist(fmt: Format) -> None:
     report = fmt.report
     assert report is not None
+    problem = "; ".join(report.unexplained[:3])
     if report.failed:
-        first = report.failed[0]
-        raise FormatError(
-            fmt.name,
-            f"{len(report.failed)} of {len(report.probes)} messages that the template writes do not come back, first "
-            f"{first.case}: {first.problem}",
-            "see `fmt.report` (derive without strict), or write the two files by hand",
-        )
-    if report.unexplained:
+        count, first = f"{len(report.failed)} of {len(report.probes)}", report.failed[0]
+        problem = f"{count} messages that the template writes do not come back, first {first.case}: {first.problem}"
+    if not report.ok:
         remedy = "see `fmt.report` (derive without strict), or write the two files by hand"
-        raise FormatError(fmt.name, "; ".join(report.unexplained[:3]), remedy)
+        raise FormatError(fmt.name, problem, remedy)

@@ -58,11 +58,9 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
             tuple(data["asked"]),
         )
         if report.shipped:
-            around = data["behind"]
-            prompt, start, end = (str(around[key]) for key in ("generation_prompt", "turn_start", "turn_end"))
-            shipped = adapted(
-                report.shipped, Behind(prompt, start, end, tuple(around["ends"]), tuple(around["special"]))
-            )
+            behind = data["behind"].items()
+            around: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else str(x) for key, x in behind}
+            shipped = adapted(report.shipped, Behind(**around))
             if shipped is None:
                 return None
             shipped = named(shipped, str(data["name"]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,10 +63,7 @@ _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
 
 def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[Written, ...]:
     """Render every message, after every generation prompt. What the template refuses or does not print is left out."""
-    conversation = Conversation(template, Report())
-    conversation.form, conversation.header = result.form, result.header
-    writer = _Writer(conversation, result)
-    found = []
+    writer, found = _Writer(template, result), []
     for case, prompt in _cases(result):
         look(f"rendering the messages of the proof ({case.name})")
         try:
@@ -78,9 +75,7 @@ def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[
 
 def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
     """Render one message after a generation prompt. Raises NotExpressible if the template does not print all of it."""
-    conversation = Conversation(template, Report())
-    conversation.form, conversation.header = result.form, result.header
-    return _Writer(conversation, result).write(case, prompt)
+    return _Writer(template, result).write(case, prompt)
 
 
 def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
@@ -139,8 +134,9 @@ def _with_ids(result: DiffAnalysisResult, case: Case) -> Case:
 class _Writer:
     """Renders the messages of the proof. What is printed of a message is asked once for all that have these parts."""
 
-    def __init__(self, conversation: Conversation, result: DiffAnalysisResult) -> None:
-        self.conversation, self.result = conversation, result
+    def __init__(self, template: ChatTemplate, result: DiffAnalysisResult) -> None:
+        self.conversation, self.result = Conversation(template, Report()), result
+        self.conversation.form, self.conversation.header = result.form, result.header
         self._printed: dict[tuple[bool, bool, int], tuple[bool, bool]] = {}
 
     def write(self, case: Case, prompt: str) -> Written:
@@ -173,9 +169,9 @@ class _Writer:
         """Return another message that is rendered as this one is: without what is null, without blanks at edges, with a
         text for what is empty, or with its content as a thought."""
         others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
-        for change in _CHANGES:
-            calls = tuple(replace(call, arguments=change(dict(call.arguments))) for call in case.calls)
-            others.append(replace(case, calls=calls))
+        for changed in zip(*(_changed(call.arguments) for call in case.calls), strict=True):
+            calls = (replace(call, arguments=each) for call, each in zip(case.calls, changed, strict=True))
+            others.append(replace(case, calls=tuple(calls)))
         return next((other for other in others if other != case and self.render(other) == text), None)
 
     def _continued(self, text: str, thinks: bool, case: Case, prompt: str) -> str:
@@ -189,7 +185,11 @@ class _Writer:
         if case.reasoning and not thinks and not (opened.strip() and end.strip()):
             raise NotExpressible("the template prints no thought")
         if answer and opened.strip().endswith(answer):
-            return text[len(written) :] if text.startswith(written) else _in_answer(text, answer, case.reasoning)
+            if text.startswith(written):
+                return text[len(written) :]
+            if case.reasoning or answer not in text:
+                raise NotExpressible("the prompt opens content, and no thought comes before it")
+            return text.partition(answer)[2]
         rest = text[len(written) :]
         begins = text.startswith(written) and (thinks or not case.reasoning)
         if begins and (not opened.strip() or end.strip() in opened or end.strip() in rest):
@@ -212,14 +212,6 @@ class _Writer:
         return output
 
 
-def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: each for key, each in value.items() if each is not None}
-
-
-def _stripped(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: each.strip() if isinstance(each, str) else each for key, each in value.items()}
-
-
 def _emptied(value: Any) -> Any:
     """Return the value with an empty text for each empty list and object."""
     if isinstance(value, Mapping):
@@ -227,13 +219,14 @@ def _emptied(value: Any) -> Any:
     return ([_emptied(each) for each in value] or "") if isinstance(value, list) else value
 
 
-_CHANGES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
-    _without_nulls,
-    _stripped,
-    lambda value: {key: _emptied(each) for key, each in value.items()},
-    lambda value: _stripped(_without_nulls(value)),
-    lambda value: {key: _emptied(each) for key, each in _without_nulls(value).items()},
-)
+def _changed(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments without what is null, without blanks at edges, and with a text for what is empty."""
+    some = {key: each for key, each in arguments.items() if each is not None}
+    found = [some]
+    for given in (arguments, some):
+        found.append({key: each.strip() if isinstance(each, str) else each for key, each in given.items()})
+        found.append({key: _emptied(each) for key, each in given.items()})
+    return found
 
 
 def loses_empties(written: Written) -> bool:
@@ -242,13 +235,6 @@ def loses_empties(written: Written) -> bool:
         return False
     one, other = (json.dumps([dict(call.arguments) for call in case.calls]) for case in (written.case, written.alike))
     return any(empty in one and empty not in other for empty in (": {}", ": []"))
-
-
-def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
-    """Return the rest of a turn after the marker that opens content, which the prompt has written."""
-    if reasoning or answer not in turn:
-        raise NotExpressible("the prompt opens content, and no thought comes before it")
-    return turn[turn.index(answer) + len(answer) :]
 
 
 _SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")

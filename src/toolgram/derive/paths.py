@@ -39,6 +39,12 @@ def class_of(excluded: str, blanks: bool = False) -> str:
     return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
 
 
+def one_of(alternatives: Sequence[str]) -> str:
+    """Return the part of a rule that is one of these; "" if there are none."""
+    one = " | ".join(alternatives)
+    return one if one.strip().isidentifier() or not one else f"({one})"
+
+
 def each_optional(names: Sequence[str]) -> str:
     """Return the rule of consecutive markers, of which any number at the end may be missing."""
     rule = ""

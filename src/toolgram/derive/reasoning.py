@@ -34,7 +34,7 @@ class Reasoning:
 def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
     """Find the form in which the template prints reasoning. False if it prints none."""
     for keys in (REASONING_KEYS, *((key,) for key in REASONING_KEYS)):
-        conversation.form = replace(conversation.form, reasoning_keys=keys)
+        conversation.change(reasoning_keys=keys)
         turns = [conversation.turn(CONTENT, REASONING)]
         turns += [conversation.turn(None, REASONING, CALLS[:1])] if with_calls else []
         counts = [turn.count(REASONING) for turn in turns if turn is not None]
@@ -42,11 +42,11 @@ def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
             return True
         if None not in turns and max(counts) == 0:
             break
-    conversation.form = replace(conversation.form, reasoning_in_blocks=True)
+    conversation.change(reasoning_in_blocks=True)
     turn = conversation.turn(CONTENT, REASONING)
     if turn is not None and REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
         return True
-    conversation.form = replace(conversation.form, reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
+    conversation.change(reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
     return False
 
 
@@ -76,9 +76,7 @@ def _openings_always_written(conversation: Conversation, switch: str) -> tuple[s
     on, off = conversation.before_turn({switch: True}), conversation.before_turn({switch: False})
     split = compare(on, off)
     if on != off:
-        conversation.form = replace(
-            conversation.form, variables={**conversation.form.variables, switch: len(on) <= len(off)}
-        )
+        conversation.change(variables={**conversation.form.variables, switch: len(on) <= len(off)})
     return split.left + split.suffix, split.right + split.suffix
 
 
@@ -95,7 +93,7 @@ def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], befor
         found = _from_prompt_alone(conversation, prompt, opened)
     mode = _mode(found, opened)
     evidence = [body, *before_call, *opened.values()]
-    conversation.report.found(
+    conversation.found(
         "R1-R3", f"{mode.value}: {found.start!r} ... {found.end!r}", "what surrounds reasoning", *evidence
     )
     return replace(found, mode=mode)
@@ -130,15 +128,11 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
     middle, before_call = _without_openings(conversation, rest[: rest.index(CONTENT)], before_call)
     end = common_prefix([middle, *before_call])
-    known = prompt[1].strip()
-    if not end.strip() or not before_call:
-        end = _leading_marker(middle, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
-    elif len(markers_of(end)) > 1:
-        end = _leading_marker(end, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
-    if known and known in middle and not end.strip():
-        end = middle[: middle.index(known) + len(known)]
+    if not end.strip() or not before_call or len(markers_of(end)) > 1:
+        shared = end if end.strip() and before_call else middle
+        end = _leading_marker(shared, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
     if not end.strip():
-        conversation.report.leave_unexplained(
+        conversation.leave_unexplained(
             "the template prints reasoning without any mark of where it ends; it is taken for content"
         )
         return Reasoning(ReasoningMode.NONE)
@@ -197,7 +191,7 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     if not end.strip():
         end = _from_mirror(conversation, start)
     if not end.strip():
-        conversation.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
+        conversation.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
 
@@ -210,9 +204,7 @@ def _from_dropped(conversation: Conversation, start: str) -> str:
         answer = f"{start}{REASONING}{text}\n\n{CONTENT}"
         for turn in (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer))):
             if turn is not None and CONTENT in turn and REASONING not in turn:
-                conversation.report.found(
-                    "R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn
-                )
+                conversation.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
                 return text
     return ""
 
@@ -234,12 +226,8 @@ def _from_mirror(conversation: Conversation, start: str) -> str:
         return ""  # a role header that no turn has is no thought
     end = mirror_of(markers[-1])
     if end:
-        conversation.report.found(
-            "R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start
-        )
-        conversation.report.warn(
-            f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}"
-        )
+        conversation.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
+        conversation.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
     return end
 
 

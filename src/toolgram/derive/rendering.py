@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import jinja2
@@ -152,9 +152,13 @@ class ChatTemplate:
         return "".join(pieces)
 
     def _explained(self, error: Exception, at: FrameType | None) -> TemplateError:
-        line = self._line(error.__traceback__)
-        if not line and at is not None:  # raised here, between two pieces of the output
-            line = self._template.get_corresponding_lineno(at.f_lineno)
+        line = at.f_lineno if at is not None else 0  # if it is raised here, between two pieces of the output
+        traceback = error.__traceback__
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == "<template>":
+                line = traceback.tb_lineno
+            traceback = traceback.tb_next
+        line = self._template.get_corresponding_lineno(line) if line else 0
         if isinstance(error, TemplateError):
             explained = type(error)(error.problem, line)
         elif isinstance(error, RecursionError):  # soon over, and of a real template that is given another form of tools
@@ -167,14 +171,6 @@ class ChatTemplate:
         error.__traceback__ = error.__context__ = error.__cause__ = None
         explained.__cause__ = error
         return explained
-
-    def _line(self, traceback: TracebackType | None) -> int:
-        line = 0
-        while traceback is not None:
-            if traceback.tb_frame.f_code.co_filename == "<template>":
-                line = traceback.tb_lineno
-            traceback = traceback.tb_next
-        return self._template.get_corresponding_lineno(line) if line else 0
 
 
 def _said(error: Exception) -> str:

@@ -10,12 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
+from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
-from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Conversation
+from toolgram.derive.conversation import (
+    CALLS,
+    CONTENT,
+    EITHER,
+    FILLER,
+    IDS,
+    NOTHING,
+    REASONING,
+    TYPED,
+    Conversation,
+    forms,
+)
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import (
@@ -55,21 +66,17 @@ def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
     thought.
     """
     plain = conversation.form
-    either = (False, True)
-    for tools, thought, ids, with_results in product(
-        either if plain.tools == "none" else (False,), either, IDS, either
-    ):
-        conversation.form = replace(
-            plain, ids=ids, with_results=with_results, thought_with_calls=thought, tools_with_calls=tools
-        )
+    tools = EITHER if plain.tools == "none" else (False,)
+    for form in forms(plain, tools_with_calls=tools, thought_with_calls=EITHER, ids=IDS, with_results=EITHER):
+        conversation.form = form
         style, refused = _settle(conversation)
         if not refused:
-            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(ids)
-            needed += ["results behind them"] * with_results + ["a thought"] * thought + ["tools"] * tools
+            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(form.ids)
+            needed += ["results behind them"] * form.with_results + ["a thought"] * form.thought_with_calls
+            needed += ["tools"] * form.tools_with_calls
             if needed:
-                conversation.report.found(
-                    "T1", f"calls are given with {' and '.join(needed)}", "in any other form they are refused"
-                )
+                how = f"calls are given with {' and '.join(needed)}"
+                conversation.found("T1", how, "in any other form they are refused")
             return style
     conversation.form = plain
     return None
@@ -77,48 +84,34 @@ def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
 
 def _settle(conversation: Conversation) -> tuple[ArgumentsStyle | None, bool]:
     """Return the style for one kind of ids, and whether every form was refused."""
-    fallback: tuple[int, ArgumentsStyle] | None = None
-    refused = True
-    forms = [
-        replace(conversation.form, arguments_as_string=as_string, empty_content=empty)
-        for as_string in (False, True)
-        for empty in ("", None, "absent", FILLER)
-    ]
-    for at, form in enumerate(forms):
-        conversation.form = form
+    plain, fallback, refused = conversation.form, None, True
+    either = list(forms(plain, arguments_as_string=EITHER, empty_content=("", None, "absent", FILLER)))
+    for conversation.form in either:
         turn = conversation.turn(None, None, CALLS[:1])
         refused = refused and turn is None
         if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
             continue
-        if form.empty_content is None and "None" in turn:
-            continue  # the template takes null for a text
         style = style_of(turn, CALLS[0].arguments)
-        readable = style in _READABLE and not (form.arguments_as_string and _is_text(turn, style))
+        readable = style in _READABLE and not (conversation.form.arguments_as_string and _is_text(turn, style))
         if style is not None and readable:
             return _settled(conversation, style, turn), False
         if style is not None and fallback is None:
-            fallback = at, style
-    conversation.form = forms[fallback[0] if fallback else 0]
+            fallback = conversation.form, style
+    conversation.form = fallback[0] if fallback else either[0]
     return fallback[1] if fallback else None, refused
 
 
 def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
     """Return whether arguments that were given as text are printed as a text of a language, in its quotes."""
-    if style is ArgumentsStyle.JSON_STRING:
-        return True
     span = find_object(turn, CALLS[0].arguments, style) if style is ArgumentsStyle.JSON else None
     return span is not None and turn[span[0] - 1 : span[0]] == turn[span[1] : span[1] + 1] == "'"
 
 
 def _settled(conversation: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
     if conversation.form.arguments_as_string:
-        conversation.report.found(
-            "T1", "arguments are given as a JSON string", "as an object they are refused or not JSON"
-        )
+        conversation.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
     if conversation.form.empty_content == FILLER:
-        conversation.report.found(
-            "T1", "calls are printed beside content only", "without content they are refused", turn
-        )
+        conversation.found("T1", "calls are printed beside content only", "without content they are refused", turn)
     if conversation.form.empty_content == "":
         empty, conversation.form = conversation.form, replace(conversation.form, empty_content=None)
         shorter = conversation.turn(None, None, CALLS[:1])
@@ -144,9 +137,7 @@ def read_all(conversation: Conversation, style: ArgumentsStyle) -> Calls | None:
         calls.one = with_counters(one, counters)
         calls.several = [with_counters(reading, counters) for reading in several]
         calls.base = counters[0].base
-        conversation.report.found(
-            "T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text
-        )
+        conversation.found("T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text)
     return calls
 
 
@@ -188,21 +179,15 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
 def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
     texts = [calls.one.text, *(reading.text for reading in calls.several)]
     section = f"section {result.section_start!r} ... {result.section_end!r}, between calls {result.separator!r}"
-    conversation.report.found(
-        "T1-T3", section, "what stands between two calls, before the first and behind the last", *texts
-    )
-    conversation.report.found(
-        "T4-T7", f"each call {shown(result.pattern)}", "what surrounds name, id and arguments", *texts
-    )
+    conversation.found("T1-T3", section, "what stands between two calls, before the first and behind the last", *texts)
+    conversation.found("T4-T7", f"each call {shown(result.pattern)}", "what surrounds name, id and arguments", *texts)
     both = _body(conversation, CALLS[:2])
     if not result.parallel and all(call.name in both for call in CALLS[:2]):
-        conversation.report.leave_unexplained(
-            "the template prints two calls, and not one after the other as it prints one"
-        )
+        conversation.leave_unexplained("the template prints two calls, and not one after the other as it prints one")
     elif not result.parallel:
-        conversation.report.warn("the template does not print two calls in one message")
+        conversation.warn("the template does not print two calls in one message")
     if result.name_in_id:
-        conversation.report.warn("the template prints the id of a call and not its name; the id must carry the name")
+        conversation.warn("the template prints the id of a call and not its name; the id must carry the name")
     return result
 
 
@@ -238,11 +223,8 @@ def _section_end(section_start: str, section_end: str, conversation: Conversatio
         return shorter
     if not section_start.strip():
         return ""
-    openers, markers = markers_of(section_start), markers_of(section_end)
-    for marker in markers:
-        if any(mirrors(opening, marker) for opening in openers):
-            return section_end[: section_end.index(marker) + len(marker)]
-    return section_end if len(markers) <= len(openers) else section_end[: section_end.index(markers[len(openers)])]
+    count, markers = len(markers_of(section_start)), markers_of(section_end)
+    return section_end if len(markers) <= count else section_end[: section_end.index(markers[count])]
 
 
 def _single(
@@ -289,7 +271,7 @@ def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
         pattern = framed(pattern, values["string"])
     found = f"argument {shown(pattern)}, between {separator!r}"
-    conversation.report.found("A1", found, "the text between two arguments", one.text)
+    conversation.found("A1", found, "the text between two arguments", one.text)
     return ArgumentsFormat(calls.style, _shown(calls), pattern=pattern, separator=separator, values=values)
 
 
@@ -303,10 +285,10 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
         for key in TYPED.arguments:
             chosen = {name: TYPED.arguments[name] for name in ("zka_str", key, "zkz_end")}
             stretches |= _stretches(conversation, replace(TYPED, arguments=chosen))
-        conversation.report.warn("the template does not print arguments of every type")
+        conversation.warn("the template does not print arguments of every type")
     styles = learn_values(stretches, TYPED.arguments, before)
     if not styles:
-        conversation.report.warn("the values of arguments cannot be told from their markers; only text was seen")
+        conversation.warn("the values of arguments cannot be told from their markers; only text was seen")
     plain = stretches.get("zka_str", "")
     rest = plain[len(before) + len(TYPED.arguments["zka_str"]) + len(default) :]
     for kind, style in styles.items():
@@ -316,9 +298,7 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
     unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
     if unknown:
-        conversation.report.warn(
-            f"how the template writes arguments of these types is not understood: {', '.join(unknown)}"
-        )
+        conversation.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
     return styles
 
 
@@ -338,7 +318,7 @@ def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str)
     """T6: how a call without arguments is written, where the pattern does not say it."""
     body = _body(conversation, [NOTHING])
     if NOTHING.name not in body and NOTHING.id not in body:
-        conversation.report.warn("a call without arguments is not printed")
+        conversation.warn("a call without arguments is not printed")
         return result
     opening, closing = result.single or (result.section_start, result.section_end)
     values = {Slot.NAME: NOTHING.name, Slot.ID: NOTHING.id, Slot.INDEX: str(result.index_base)}
@@ -354,5 +334,5 @@ def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str)
         at = slot.end
     parts.append(body[at:].removesuffix(turn_end).removesuffix(closing))
     pattern = tuple(part for part in parts if part != "")
-    conversation.report.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
+    conversation.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
     return replace(result, without_arguments=pattern)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import FormatBuilder
-from toolgram.derive.paths import Path, class_of, pieces
+from toolgram.derive.paths import Path, class_of, one_of, pieces
 from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding, framed
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
@@ -213,8 +213,7 @@ class Arguments:
                 continue
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
         lead = f"{' '.join(symbols)} {key}{spaces}"
-        frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {lead} {frames}"]
+        self.rules = [f"argument: {lead} {closed[0] if len(closed) == 1 else one_of(closed)}"]
         self._may_stay_open(lead, opened_values, opened)
         self._value_rules()
 
@@ -301,41 +300,35 @@ class Arguments:
         for name in names:
             builder.to(name, state, value)
         self._mark("KEY_END", names)
-        return names[0] if len(names) == 1 else f"({' | '.join(names)})"
+        return one_of(names)
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         builder = self.builder
-        cut = pieces(frame.after)
-        if "elements" in frame.traits:
-            cut = cut[1:]  # the first tag is the value's own
-        elif frame.echo is not None:
+        if frame.echo is not None and "elements" not in frame.traits:
             return self._echo(frame, value, waiting, key)
+        cut = pieces(frame.after)[1 if "elements" in frame.traits else 0 :]  # the first tag is the value's own
+        if frame.alone and not cut:
+            builder.to("value_end", value, waiting)
+            return ""
         if frame.alone:
-            if not cut:
-                builder.to("value_end", value, waiting)
-                return ""
+            names, rest = [], cut
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
             builder.to("value_end", value, done)
-            path = Path(builder, [done])
-            path.blanks()
-            rest = cut
         else:
-            first = cut[0] if cut else frame.after
+            first, rest = cut[0] if cut else frame.after, cut[1:]
             if not first:
                 raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
             blanks = frame.after[: len(frame.after) - len(frame.after.lstrip())] if frame.raw and cut else ""
             names = [builder.literal("VALUE_END", first)] if not blanks or _is_marker(first) else []
             if blanks:
-                line = builder.literal("VALUE_END_LINE", blanks + first)
-                names = [line, *names] if _is_marker(first) else [line]
-            rest = cut[1:]
+                names.insert(0, builder.literal("VALUE_END_LINE", blanks + first))
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
                 builder.to(name, value, done)
             self._mark("VALUE_END", names)
-            path = Path(builder, [done], [names[0] if len(names) == 1 else f"({' | '.join(names)})"])
-            if rest:
-                path.blanks()
+        path = Path(builder, [done], [one_of(names)] if names else [])
+        if rest:
+            path.blanks()
         for at, piece in enumerate(rest, 1):
             last = at == len(rest)
             dest = waiting if last else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
