@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, pieces, whole
-from toolgram.derive.result import DiffAnalysisResult, JsonFields
+from toolgram.derive.paths import Path, add_closers, close_arguments, pieces, whole
+from toolgram.derive.result import ArgumentsStyle, DiffAnalysisResult, JsonFields
 from toolgram.spec.composition import START
 from toolgram.spec.data import Literal
 
@@ -39,7 +39,9 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     closers = [*pieces(markers.per_call_end)]
     literals = [shape.text for shape in builder.terminals.values() if isinstance(shape, Literal)]
     several = listed or not any(text[0] == "[" for text in literals)
-    builder.about["python_json"] = True
+    python = calls.arguments.style is ArgumentsStyle.PYTHON_DICT or result.json_fields.almost
+    if before or python:  # nothing tells a call without a marker from prose but that it is JSON
+        builder.about["python_json"] = True
     if result.json_fields.name_is_key:
         builder.use("json_named_call_list", {START: DONE})
         builder.take("named_envelope", "call_list", "envelope")
@@ -53,9 +55,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     leaving = [DONE]
     both = ([*closers, *pieces(section_end)], alone_end)
     closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
-    for text in dict.fromkeys(text for texts in both for text in texts[:1] if text[0] not in ']},:"'):
-        name = builder.literal("TOOL_CALL_END", text)  # it closes brackets that the arguments lack
-        builder.use("unclosed_json", {"CALL_END": name, "CALL_COMPLETE": builder.rows[DONE, name][0]})
+    for text in dict.fromkeys(text for texts in both for text in texts[:1]):
+        close_arguments(builder, text, DONE)
     builder.owe([*outer, *before], both[0])
     builder.owe(alone, alone_end)
     rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
@@ -114,9 +115,8 @@ def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     """Return what is between two calls, where it is more than blanks."""
-    if text not in (";", ",", "|", "&") and not pieces(text):
-        text = ";"
-    if text == "," or not text or (builder.has(text) and not before):
+    text = text or ";"
+    if builder.has(text) and not before:
         text = ","
     if builder.has(text):
         return ""

@@ -70,6 +70,17 @@ def add_closers(
     return each_optional(names)
 
 
+def close_arguments(builder: FormatBuilder, text: str, done: str, parsing: str = "PARSING_ARGUMENTS") -> None:
+    """Let the marker after a call close the brackets that its arguments lack. One that JSON may have does not tell.
+
+    `done` is the state after the call, `parsing` that of its arguments.
+    """
+    if text[0] not in ']},:"':
+        name = builder.literal("CALL_END", text)
+        names = {"CALL_END": name, "CALL_COMPLETE": builder.rows[done, name][0], "PARSING_ARGUMENTS": parsing}
+        builder.use("unclosed_json", names)
+
+
 @dataclass(slots=True)
 class Path:
     """The current states of a path (it may begin in several), and the symbols that lead there."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, class_of, each_optional, pieces, whole
+from toolgram.derive.paths import Path, add_closers, class_of, close_arguments, each_optional, pieces, whole
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments
@@ -69,7 +69,7 @@ class _TagSkeleton:
         if not tagged and all(isinstance(item, str) and builder.means_nothing(item) for item in self.after):
             self.after = []  # the same
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
-        self.name = ""
+        self.name = self.parsing = ""  # the terminal of the name, and the state of an object of arguments
         self.unclosed = ""  # the rule of a call that the end of the turn closes
         self.begun = ("", "")  # the marker with which a call begins, and the state after it
         self.following = ""  # the rule of a call that nothing closes but the beginning of the next one
@@ -93,6 +93,7 @@ class _TagSkeleton:
         builder.owe(self.section, self.section_end)
         leaving = list(self.closed)
         rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
+        self._close_object()
         if self.unclosed and self.section_end:
             names = {"CALL_END": builder.literal("", self.section_end[0]), "CALL_COMPLETE": leaving[len(self.closed)]}
             builder.use("unclosed_values", names)
@@ -108,6 +109,12 @@ class _TagSkeleton:
         else:
             builder.take("encoded" if self.encoded else "json", "arguments")
         return leaving
+
+    def _close_object(self) -> None:
+        """Let the marker after an object of arguments close the brackets that it lacks."""
+        closer = next(iter([*self.after, *self.section_end]), None)
+        if self.arguments is None and not self.encoded and isinstance(closer, str) and not self._begins(closer):
+            close_arguments(self.builder, closer, self._stop(0), self.parsing)
 
     def _starts(self, one: str) -> tuple[list[str], list[str]]:
         """Return the states in which a call may begin, and the rule of the calls up to what closes their section."""
@@ -276,9 +283,9 @@ class _TagSkeleton:
         builder = self.builder
         builder.recovered = self.closed[-1]
         if self.arguments is None:
-            parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
-            builder.to("object_start", path.states, parsing, "start_call")
-            builder.to("object_end", parsing, self._stop(0), "end_call")
+            self.parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
+            builder.to("object_start", path.states, self.parsing, "start_call")
+            builder.to("object_end", self.parsing, self._stop(0), "end_call")
             names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}
             builder.fold("object_arguments", names)
             return f"arguments {self._rest(0)}"
