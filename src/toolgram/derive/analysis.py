@@ -274,11 +274,8 @@ def _explain(result: DiffAnalysisResult) -> None:
     report = result.report
     if result.calls is None:
         refused = result.prints_calls == "refused"
-        report.warn(
-            "the template refuses tool calls; it does not show how the model writes them"
-            if refused
-            else "the template prints no tool calls; it cannot show how the model writes them"
-        )
+        how = "refuses tool calls; it does not show" if refused else "prints no tool calls; it cannot show"
+        report.warn(f"the template {how} how the model writes them")
     if result.calls is not None and Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
         report.leave_unexplained("the template prints calls, and what was found does not write them as it does")
     for topic, text in result.instructions.items():

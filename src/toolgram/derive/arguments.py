@@ -16,13 +16,7 @@ from itertools import islice, product
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
-from toolgram.derive.result import (
-    ArgumentsStyle,
-    Elements,
-    ValueEncoding,
-    ValueStyle,
-    Wrapped,
-)
+from toolgram.derive.result import ArgumentsStyle, Elements, ValueEncoding, ValueStyle
 from toolgram.limits import MOST_DICT_ENDS
 from toolgram.observing.probes import json_type
 
@@ -116,11 +110,11 @@ def _inner(stretch: str, before: str, after: str) -> str | None:
     return stretch[len(before) : len(stretch) - len(after)] if framed else None
 
 
-def _wrapped(stretch: str, text: str, before: str, after: str) -> Wrapped | None:
+def _wrapped(stretch: str, text: str, before: str, after: str) -> tuple[str, str] | None:
     """Return the markers that are around a text with characters of all kinds, and around no other."""
     opening, found, closing = (_inner(stretch, before, after) or "").partition(text)
     marked = len(opening.strip()) > 1 and len(closing.strip()) > 1
-    return Wrapped(opening, closing) if found and marked else None
+    return (opening, closing) if found and marked else None
 
 
 def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:

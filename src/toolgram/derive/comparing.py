@@ -1,6 +1,6 @@
 """Compare renderings: the primitive that every phase of the analysis uses.
 
-Strategy: there are only two ways to separate constant text from variable text. `compare_variants` splits two renderings
+Strategy: there are only two ways to separate constant text from variable text. `compare` splits two renderings
 into common prefix, left, right and common suffix, and never cuts a marker or a word in two. `find_slots` looks for
 values that we chose ourselves, each of them unlike any text a template would contain; the text between them is
 constant. If this is repeated with other values, text that is always constant is a marker, whatever its brackets.
@@ -9,7 +9,7 @@ constant. If this is repeated with other values, text that is always constant is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
@@ -75,11 +75,6 @@ class Slot:
     label: str
     start: int
     end: int
-
-
-def compare_variants(render_a: Callable[[], str], render_b: Callable[[], str]) -> Comparison:
-    """Render twice and split the two texts into what they share at both ends and what they do not."""
-    return compare(render_a(), render_b())
 
 
 def compare(a: str, b: str) -> Comparison:

@@ -20,14 +20,7 @@ from toolgram.derive.comparing import markers_of
 from toolgram.derive.conversation import CALLS, CONTENT_AGAIN, REASONING, Conversation
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.result import (
-    ArgumentsStyle,
-    Case,
-    DiffAnalysisResult,
-    ReasoningMode,
-    Report,
-    Written,
-)
+from toolgram.derive.result import ArgumentsStyle, Case, DiffAnalysisResult, ReasoningMode, Report, Written
 from toolgram.observing.probes import CITY, CODE, DOCS, NESTED, PING, Call
 
 _TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
@@ -185,11 +178,7 @@ class _Writer:
         if case.reasoning and not thinks and not (opened.strip() and end.strip()):
             raise NotExpressible("the template prints no thought")
         if answer and opened.strip().endswith(answer):
-            if text.startswith(written):
-                return text[len(written) :]
-            if case.reasoning or answer not in text:
-                raise NotExpressible("the prompt opens content, and no thought comes before it")
-            return text.partition(answer)[2]
+            return text[len(written) :] if text.startswith(written) else _in_answer(text, answer, case.reasoning)
         rest = text[len(written) :]
         begins = text.startswith(written) and (thinks or not case.reasoning)
         if begins and (not opened.strip() or end.strip() in opened or end.strip() in rest):
@@ -210,6 +199,13 @@ class _Writer:
                 stop = markers_of(end)[:1]
                 return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else end)
         return output
+
+
+def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
+    """Return the rest of a turn after the marker that opens content, which the prompt has written."""
+    if reasoning or answer not in turn:
+        raise NotExpressible("the prompt opens content, and no thought comes before it")
+    return turn.partition(answer)[2]
 
 
 def _emptied(value: Any) -> Any:

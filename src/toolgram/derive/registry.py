@@ -66,11 +66,10 @@ def id_position(calls: CallsFormat) -> CallIdPosition:
     order = [part for part in calls.pattern if part in (Slot.NAME, Slot.ARGUMENTS, Slot.ID)]
     if Slot.ID not in order:
         return CallIdPosition.NONE
-    at = order.index(Slot.ID)
-    if at > order.index(Slot.ARGUMENTS):
+    before = order[: order.index(Slot.ID)]
+    if Slot.ARGUMENTS in before:
         return CallIdPosition.POST_ARGS
-    named = Slot.NAME in order and at > order.index(Slot.NAME)
-    return CallIdPosition.BETWEEN_FUNC_AND_ARGS if named else CallIdPosition.PRE_FUNC_NAME
+    return CallIdPosition.BETWEEN_FUNC_AND_ARGS if Slot.NAME in before else CallIdPosition.PRE_FUNC_NAME
 
 
 def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:

@@ -146,14 +146,6 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
-    """Markers around some texts, inside those of a value: `<![CDATA[`, `]]>`."""
-
-    opening: str
-    closing: str
-
-
-@dataclass(frozen=True, slots=True)
 class ValueStyle:
     """A tagged value of one JSON type: its encoding, and the texts right before and after it, up to the next slot."""
 
@@ -161,7 +153,7 @@ class ValueStyle:
     before: str
     after: str
     notation: tuple[str, str] | None = None  # the quotes of a notation that is else like JSON
-    wrapped: Wrapped | None = None
+    wrapped: tuple[str, str] | None = None  # markers around some texts, inside those of a value: `<![CDATA[`, `]]>`
     elements: Elements | None = None
 
 

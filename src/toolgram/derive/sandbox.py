@@ -326,7 +326,8 @@ def instrument(parts: Sequence[nodes.Node]) -> None:
     """Make loops, macros and blocks pay for what they print, and weigh what is compared, joined or captured."""
     for part in parts:
         if isinstance(part, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
-            part.body.insert(0, _pay(part.lineno, part.body))
+            work = 1 + sum(map(_work_of, part.body))  # a toll for one round, with the text and lists written in it
+            part.body.insert(0, nodes.ExprStmt(_toll(part.lineno, work), lineno=part.lineno))
             if isinstance(part, nodes.For) and part.test is not None:
                 part.test = nodes.And(_toll(part.lineno, 1), part.test, lineno=part.lineno)
         elif isinstance(part, (nodes.AssignBlock, nodes.FilterBlock)):
@@ -345,27 +346,17 @@ def _instrument_expression(part: nodes.Node) -> None:
         for operand in part.ops:
             operand.expr = _filtered(operand.expr, _WEIGHED, part.lineno)
     elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Slice):
-        part.arg = _as_item(part.arg)
+        # One that is written as a slice does not go through the environment.
+        given = (part.arg.start, part.arg.stop, part.arg.step)
+        start, *rest = (nodes.Const(None, lineno=part.lineno) if each is None else each for each in given)
+        part.arg = nodes.Filter(start, _SLICE, rest, [], None, None, lineno=part.lineno)
     elif isinstance(part, nodes.Dict):
         for pair in part.items:
             pair.key = _filtered(pair.key, _WEIGHED, part.lineno)
 
 
-def _as_item(part: nodes.Slice) -> nodes.Filter:
-    """Return a slice as a value: one that is written as a slice does not go through the environment."""
-    start, stop, step = (
-        nodes.Const(None, lineno=part.lineno) if each is None else each for each in (part.start, part.stop, part.step)
-    )
-    return nodes.Filter(start, _SLICE, [stop, step], [], None, None, lineno=part.lineno)
-
-
 def _toll(line: int, work: int) -> nodes.Filter:
     return nodes.Filter(nodes.Const(work, lineno=line), _TOLL, [], [], None, None, lineno=line)
-
-
-def _pay(line: int, body: Iterable[nodes.Node]) -> nodes.ExprStmt:
-    """Return a toll for one round, with all constant text in it, and all lists that are written in it."""
-    return nodes.ExprStmt(_toll(line, 1 + sum(map(_work_of, body))), lineno=line)
 
 
 def _work_of(node: nodes.Node) -> int:

@@ -386,7 +386,7 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
     read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
     frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
     if text is not None and text.wrapped is not None and echo is None:
-        opening, closing = text.before + text.wrapped.opening, text.wrapped.closing + text.after
+        opening, closing = text.before + text.wrapped[0], text.wrapped[1] + text.after
         frames.append(Frame(opening, closing, None, ("text",), False))
     return sorted(frames, key=lambda frame: not frame.raw)
 
@@ -403,10 +403,7 @@ def _echo_of(form: ArgumentsFormat) -> str | None:
 
 def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
     """Return the quotes of the notation in which lists and objects are written, where it is not JSON's."""
-    for style in form.values.values():
-        if style.encoding is ValueEncoding.NOTATION and style.notation is not None:
-            return style.notation
-    return None
+    return next((style.notation for style in form.values.values() if style.notation is not None), None)
 
 
 def elements_of(form: ArgumentsFormat) -> Elements | None:

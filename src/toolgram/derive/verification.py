@@ -39,12 +39,10 @@ def probe_one(fmt: Format, written: Written) -> tuple[Probe, Message]:
 def probe_files(fmt: Format) -> Probe:
     """Read the two files of a derived format."""
     look("probing the files of the format")
-    problem = ""
     try:
         names = f"{fmt.name}.lark", f"{fmt.name}.yaml"
         spec = spec_from_texts(fmt.grammar_text, names[0], fmt.machine_text, names[1], fmt.spec.import_paths)
-        fault = next(faults(spec), None)
-        problem = str(fault) if fault is not None else ""
+        problem = next(map(str, faults(spec)), "")
     except FormatError as error:
         problem = str(error)
     return Probe("the two files", "unset", "", problem)
