@@ -194,8 +194,15 @@ def split_junction(junction: str, before_first: str, after_last: str) -> tuple[s
     return end, junction[len(end) : len(junction) - len(start)], start
 
 
+_WORDS_OF_PAIRS = (("begin", "end"), ("start", "end"), ("open", "close"), ("BEGIN", "END"), ("START", "END"))
+
+
 def mirror_of(opening: str) -> str:
-    """Return the counterpart of a marker by its form: `</x>` of `<x>`, `[/X]` of `[X]`; "" if its form implies none."""
+    """Return the counterpart of a marker by its form: `</x>` of `<x>`, `<|x_end|>` of `<|x_start|>`; else ""."""
+    for begins, ends in _WORDS_OF_PAIRS:
+        word = re.compile(rf"(?<![A-Za-z]){begins}(?![A-Za-z])")
+        if word.search(opening):
+            return word.sub(ends, opening, count=1)
     match = re.fullmatch(r"([<\[])([A-Za-z_][\w:.-]*)([>\]])", opening)
     return f"{match[1]}/{match[2]}{match[3]}" if match and match[1] + match[3] in ("<>", "[]") else ""
 
