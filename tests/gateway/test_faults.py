@@ -26,7 +26,7 @@ BODIES: dict[str, Any] = {
     RESPONSES: {"input": "hi"},
     MESSAGES: {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9},
 }
-PATIENT, IMPATIENT = Limits(idle=30, seconds=30), Limits(idle=0.3, seconds=0.6)
+PATIENT, IMPATIENT = Limits(idle=30, seconds=30), Limits(idle=0.3, seconds=3)
 FINAL = {
     RESPONSES: {"response.completed", "response.incomplete", "response.failed"},
     MESSAGES: {"message_stop", "error"},
