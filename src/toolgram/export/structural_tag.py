@@ -63,7 +63,8 @@ class _Formats:
                 return {"type": "token", "token": expr.text if expr.id is None else expr.id}
             case EngineFormat():
                 return dict(json.loads(expr.text))
-        return self.embedded(expr) if _rules_can_write(expr) else self._joined(expr)
+        joins = isinstance(expr, Seq | Choice | Star | Members) and not _rules_can_write(expr)
+        return self._joined(expr) if joins else self.embedded(expr)
 
     def _joined(self, expr: Expr) -> dict[str, Any]:
         """Return parts of which one has no rules, as the tag joins them."""
