@@ -24,6 +24,7 @@ from tests.properties.selection import formats_of, quarter
 from toolgram.events import Reasoning
 from toolgram.integrations.served import Served
 from toolgram.integrations.start_line import UNTOLD_END, start_line
+from toolgram.integrations.vllm_tags import where_the_grammar_begins
 from toolgram.observing.paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
@@ -170,8 +171,10 @@ def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm
         prompt = [tokenizer.eos_token_id, *tokenizer.encode(prefix)]
         pair.set_prompt_token_ids(prompt)
         if pair.tool_parser.session.prefix is None:
-            pair.tool_parser.see_prompt(prompt)
-        where = pair.tool_parser._where_the_grammar_begins(request)
+            pair.tool_parser.set_prompt_token_ids(prompt)
+        tools_parser = pair.tool_parser
+        begins = (tools_parser.served, tools_parser.partner, tools_parser.session)
+        where = where_the_grammar_begins(*begins, request)
         made = fmt.export("structural_tag", tools=tools, tool_choice="required", parallel_tool_calls=True, **where)
         held = not pair.reasoning_parser.served.reasons or pair.reasoning_parser.is_reasoning_end(prompt)
         ids, text = tokenizer.encode(output), ""

@@ -5,7 +5,10 @@ Needs the environment that `make test-vllm` builds.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +33,7 @@ from tests.integrations.vllm_ways import (
 )
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
+from toolgram.integrations.vllm_parsers import ToolgramToolParser
 from toolgram.integrations.vllm_tags import _FROM_THE_FIRST
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -274,3 +278,36 @@ def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_
     assert accepts(grammar, call)
     assert accepts(grammar, f"<think>Is it <so>?</think>{call}") == spelled, "else the engine lets the thought pass"
     assert not accepts(grammar, f"{call}\n{call}"), "one at a time"
+
+
+def test_a_grammar_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM asks for it in its event loop, which goes on meanwhile; the request has it before the prompt is sent."""
+    renderer = pytest.importorskip("vllm.renderers.online_renderer").OnlineRenderer
+    server = hermes_server()
+    loop_went_on = threading.Event()
+    asked: list[bool] = []
+
+    def tag(self: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(loop_went_on.wait(5))
+        return made(self, *args, **kwargs)
+
+    made = ToolgramToolParser.get_structural_tag
+    monkeypatch.setattr(ToolgramToolParser, "get_structural_tag", tag)
+
+    async def rendered(*args: Any, **kwargs: Any) -> Any:
+        asyncio.get_running_loop().call_later(0.01, loop_went_on.set)
+        return ([],), ({"type": "token", "prompt_token_ids": [0]},)
+
+    model = SimpleNamespace(
+        multimodal_config=None, enable_prompt_embeds=False, max_model_len=1000, is_encoder_decoder=False
+    )
+    tokenizer = SimpleNamespace(
+        tokenizer=server.tokenizer, get_tokenizer=lambda: server.tokenizer, render_chat_async=rendered
+    )
+    itself = SimpleNamespace(
+        renderer=tokenizer, model_config=model, trust_request_mm_kwargs=False, reasoning_effort_map=None
+    )
+    request = server.request(TOOLS, tool_choice="required")
+    asyncio.run(renderer.preprocess_chat(itself, request, [], None, "auto", None, parser=server.parser_cls))
+    assert asked == [True]
+    assert request.structured_outputs.structural_tag

@@ -59,7 +59,9 @@ class Served:
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # that end an output
         self._model: Any = None  # the server's configuration of it
-        self._prompts = _generation_prompts(self.fmt)
+        report = self.fmt.report if self.fmt is not None else None
+        self.analysis = report.analysis if report is not None else None  # of the template, if the format is derived
+        self._prompts = _generation_prompts(self.analysis)
         self._behind: dict[str, str] = {}  # where the ends of prompts leave reasoning; a template writes a few of them
         self._read_program()
 
@@ -355,7 +357,7 @@ class Session:
         outcome = next((each for each in ("malformed", "truncated") if each in self._statuses), "complete")
         if self.failed or self.served.fmt is None:
             outcome = "passed_through"
-        elif outcome == "complete" and self._anomalies():
+        elif outcome == "complete" and self._parser is not None and self._parser.take_anomalies():
             outcome = "repaired"
         observe.count(outcome)
         recorder = observe.recorder()
@@ -363,10 +365,6 @@ class Session:
         if recorder is not None and fmt is not None and self._raw and (self.failed or outcome == "malformed"):
             recorder.write(fmt, "".join(self._raw), self.prefix, self.tools(), finish_reason)
         self._raw = None
-
-    def _anomalies(self) -> Any:
-        take = getattr(self._parser, "take_anomalies", None)
-        return take() if callable(take) else ()
 
     def _keep(self, token_ids: Sequence[int]) -> None:
         """Keep the ids of this delta, and as many before them as a stop string may have."""
@@ -548,10 +546,7 @@ def _named(tokenizer: Any) -> str:
     return f"the tokenizer {getattr(tokenizer, 'name_or_path', '') or type(tokenizer).__name__}"
 
 
-def _generation_prompts(fmt: Format | None) -> list[tuple[str, str]]:
-    """The generation prompts that a derived format's template was seen to write, and what each opens; longest first."""
-    analysis = fmt.report.analysis if fmt is not None and fmt.report is not None else None
-    if analysis is None:
-        return []
-    seen = {(prompt.text, prompt.opened) for prompt in analysis.prompts.values() if prompt.text.strip()}
-    return sorted(seen, key=lambda pair: -len(pair[0]))
+def _generation_prompts(analysis: Any) -> list[tuple[str, str]]:
+    """Return the generation prompts that a template was seen to write, and what each opens; longest first."""
+    prompts = analysis.prompts.values() if analysis is not None else ()
+    return sorted({(each.text, each.opened) for each in prompts if each.text.strip()}, key=lambda pair: -len(pair[0]))

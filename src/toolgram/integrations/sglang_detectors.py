@@ -37,13 +37,7 @@ from toolgram.integrations.vllm_tags import structural_tag
 _ON, _OFF, _UNSET = "on", "off", "unset"
 
 
-class _NoTokenizer:
-    """Stands for the tokenizer where SGLang gives none: nothing is known of the model."""
-
-    chat_template = None
-
-
-_NO_TOKENIZER = _NoTokenizer()
+_NO_TOKENIZER = SimpleNamespace(chat_template=None, name_or_path="that SGLang does not give")
 
 
 def _served(tokenizer: Any, format_name: str) -> Served:
@@ -280,7 +274,7 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
     default = found.default_prefix()
     if force_reasoning is None or not found.reasons:
         return default
-    analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
+    analysis = found.analysis
     if analysis is not None:
         prompt = analysis.prompts.get(_ON if force_reasoning else _OFF, analysis.prompts.get(_UNSET))
         return str(prompt.opened) if prompt is not None else default
@@ -288,20 +282,7 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
         return ""
     if found.reasoning_behind(default) == "open":
         return default
-    return min(found.start_texts, default="") or _beginning_of_a_thought(found)
-
-
-def _beginning_of_a_thought(found: Served) -> str:
-    """What stands before the thought in the format's own example: a header, where no marker alone begins one."""
-    fmt = found.fmt
-    if fmt is None:
-        return ""
-    parser = fmt.parser(prefix="")
-    for end, character in enumerate(fmt.example, 1):
-        parser.feed(character)
-        if fmt.program.states[parser.state].meaning == "reasoning":
-            return fmt.example[:end]
-    return ""
+    return min(found.start_texts, default="") or found.around_a_thought[0]
 
 
 @lru_cache(maxsize=64)
@@ -323,7 +304,7 @@ def _keeps_calls_as_text(found: Served) -> bool:
 def _default_mode(found: Served) -> str | None:
     """Whether the model reasons where SGLang cannot tell from the template: in SGLang's words, the variable of the
     template that turns it off, or on."""
-    analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
+    analysis = found.analysis
     if analysis is None or analysis.switch not in ("thinking", "enable_thinking"):
         return None
     prompts = analysis.prompts

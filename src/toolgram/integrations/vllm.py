@@ -68,27 +68,26 @@ def class_names(format_name: str) -> tuple[str, str]:
 def register() -> None:
     """Put toolgram's names into vLLM's registries. Called by vLLM; any number of times; never raises."""
     try:
-        from vllm.reasoning import ReasoningParserManager
-        from vllm.tool_parsers import ToolParser, ToolParserManager
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
-            logger.warning("toolgram cannot be registered with vLLM %s: %s; %s", _version(), error, NEEDED)
-        return
+        _register()
     except Exception as error:  # a server that starts without toolgram is better than one that does not start
-        logger.warning("toolgram cannot be registered with vLLM %s: %r; %s", _version(), error, NEEDED)
-        return
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if missing.partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
+            logger.warning("toolgram cannot be registered with vLLM %s: %r; %s", _version(), error, NEEDED)
+
+
+def _register() -> None:
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParser, ToolParserManager
+
     if not hasattr(ToolParser, "engine_based_streaming"):
         logger.warning("toolgram is not registered with vLLM %s; %s", _version(), NEEDED)
         return
-    try:
-        for name, format_name in parser_names().items():
-            tool_class, reasoning_class = class_names(format_name)
-            ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
-            ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
-        for name, format_name in overrides().items():
-            _override(ToolParserManager, ReasoningParserManager, name, format_name)
-    except Exception as error:
-        logger.warning("toolgram could not register its parsers: %r", error)
+    for name, format_name in parser_names().items():
+        tool_class, reasoning_class = class_names(format_name)
+        ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
+        ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
+    for name, format_name in overrides().items():
+        _override(ToolParserManager, ReasoningParserManager, name, format_name)
 
 
 def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
@@ -112,7 +111,5 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
         logger.warning("toolgram: %s names %s, which vLLM does not have", OVERRIDE_VARIABLE, name)
 
 
-if (
-    sys.modules.get("vllm") is not None
-):  # imported by --tool-parser-plugin, or by the entry point; both are served by now
+if sys.modules.get("vllm") is not None:  # imported by --tool-parser-plugin, or by the entry point
     register()
