@@ -150,14 +150,16 @@ def test_a_call_that_was_cut_off_does_not_look_complete(hermes: Server, cut: int
                 json.loads(arguments)
 
 
-@pytest.mark.parametrize("finish", ["stop", "length"])
-def test_a_name_that_may_go_on_is_no_call(finish: str) -> None:
-    """Whatever ended the answer: the marker behind a name has not come."""
+@pytest.mark.parametrize(
+    ("name", "finish", "is_call"), [("time", "stop", 1), ("time", "length", 1), ("tim", "length", 0)]
+)
+def test_a_name_and_then_the_end(name: str, finish: str, is_call: bool) -> None:
+    """A whole name is a call without arguments, which is no JSON; one that may go on is text."""
     server = Server(Pieces(specials_of("mistral_v11")), "toolgram_mistral_v11", "toolgram_mistral_v11")
-    tokens = len(server.tokenizer.encode("[TOOL_CALLS]get_time"))
-    heard = both_ways(server, "[TOOL_CALLS]get_time", finish=finish, max_tokens=tokens)
-    assert heard.calls == []
-    assert heard.content == "[TOOL_CALLS]get_time"
+    text = f"[TOOL_CALLS]get_{name}"
+    heard = both_ways(server, text, finish=finish, max_tokens=len(server.tokenizer.encode(text)))
+    assert heard.calls == ([(f"get_{name}", "")] if is_call else [])
+    assert heard.content == (None if is_call else text)
 
 
 @pytest.mark.parametrize(("name", "length"), [("mistral_v11", 9), ("mistral_v3", 9), ("hermes", 29)])

@@ -150,11 +150,15 @@ class Patch(NamedTuple):
     around: Callable[[Any], Any]
     without: str  # what happens if it is not found
 
+    @property
+    def owner(self) -> Any:
+        """The module or the class that has the function."""
+        module, _, kind = self.where.partition(":")
+        return getattr(import_module(module), kind) if kind else import_module(module)
+
     def apply(self) -> bool:
         """Put it there, once. Returns whether it is there."""
-        module, _, kind = self.where.partition(":")
-        owner: Any = import_module(module)
-        owner = getattr(owner, kind) if kind else owner
+        owner = self.owner
         found = getattr_static(owner, self.name, None)
         original = found.__func__ if isinstance(found, classmethod) else found
         if hasattr(original, _DONE):
