@@ -81,7 +81,7 @@ def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
         thought = f"\nHm.\n{end}\n\n"
         outputs = set()
         for prefix in prompts(fmt):
-            state = served.reasoning_after([tokenizer.eos_token_id, *tokenizer.encode(prefix)])
+            state = served.reasoning_behind(served.prefix([tokenizer.eos_token_id, *tokenizer.encode(prefix)]))
             before = {"open": thought, "closed": "", "": start + thought}[state]
             outputs.add((prefix, f"{before}It is sunny."))
     for prefix, output in outputs:
@@ -193,9 +193,9 @@ def test_a_marker_that_is_several_tokens_is_no_boundary_of_a_prompt() -> None:
     tokenizer = Pieces(["<|im_start|>", "<|im_end|>", "<|open|>", "<|close|>", "<|sep|>"], eos_token="</s>")
     read = Served(tokenizer, "kimi_k3")
     asked = "<|im_start|>user\nHi.<|im_end|>\n<|im_start|>assistant\n"
-    assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|>")) == "open"
-    assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|><|close|>think<|sep|>")) == "closed"
-    assert read.reasoning_after(tokenizer.encode(asked)) == ""
+    opened, closed = "<|open|>think<|sep|>", "<|open|>think<|sep|><|close|>think<|sep|>"
+    for begun, state in ((opened, "open"), (closed, "closed"), ("", "")):
+        assert read.reasoning_behind(read.prefix(tokenizer.encode(asked + begun))) == state
 
 
 @pytest.mark.parametrize("name", DERIVED)

@@ -183,15 +183,11 @@ class Served:
         """What the template's own generation prompt writes for the model, for a server that does not say the prompt."""
         return self.fmt.generation_prompt if self.fmt else ""
 
-    def reasoning_after(self, prompt: Sequence[int]) -> str:
-        """ "open" where the prompt leaves the model inside reasoning, else "".
-
-        "closed" where the prompt has closed it, or has opened an answer in which no thought can begin.
-        """
-        return self.reasoning_behind(self.prefix(prompt))
-
     def reasoning_behind(self, prefix: str) -> str:
-        """The same, told from what the prompt has already written for the model."""
+        """Return "open" if a prefix leaves the model inside reasoning, else "".
+
+        "closed" if it has closed it, or has opened an answer in which no thought can begin.
+        """
         if self.fmt is None or not self.reasons:
             return "closed"
         if not prefix:

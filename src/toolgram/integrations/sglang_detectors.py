@@ -47,7 +47,7 @@ def _served(tokenizer: Any, format_name: str) -> Served:
 
 
 class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
-    """Content and calls of one output. `format_name` is set by `tool_detector`."""
+    """Content and calls of one output. `format_name` is set by `detector`."""
 
     format_name = AUTO
 
@@ -147,13 +147,9 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
     """Tools as chat completions declare them. SGLang has two classes for them: that of a request to its endpoint for
     parsing is no pydantic model."""
-    functions = [tool.function for tool in tools]
     names = ("name", "description", "parameters")
-    given = [{name: getattr(function, name, None) for name in names} for function in functions]
-    return [
-        {"type": "function", "function": {name: value for name, value in each.items() if value is not None}}
-        for each in given
-    ]
+    given = ([(name, getattr(tool.function, name, None)) for name in names] for tool in tools)
+    return [{"type": "function", "function": {name: said for name, said in each if said is not None}} for each in given]
 
 
 def _behind_calls(events: Sequence[Event]) -> int:
@@ -181,7 +177,7 @@ def _result(events: Iterable[Event]) -> StreamingParseResult:
 
 
 class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: ignore[misc]
-    """The reasoning of one output, and the rest. `format_name` is set by `reasoning_detector`."""
+    """The reasoning of one output, and the rest. `format_name` is set by `detector`."""
 
     format_name = AUTO
     _accumulated_reasoning: str  # of the base class
@@ -313,12 +309,6 @@ def _default_mode(found: Served) -> str | None:
 
 
 @cache
-def tool_detector(format_name: str) -> type[ToolDetector]:
-    """The tool detector of a format."""
-    return type(f"ToolDetector_{format_name}", (ToolDetector,), {"format_name": format_name})
-
-
-@cache
-def reasoning_detector(format_name: str) -> type[ReasoningDetector]:
-    """The reasoning detector of a format."""
-    return type(f"ReasoningDetector_{format_name}", (ReasoningDetector,), {"format_name": format_name})
+def detector(kind: str, format_name: str) -> type[Any]:
+    """Return the `ToolDetector` or the `ReasoningDetector` of a format."""
+    return type(f"{kind}_{format_name}", (globals()[kind],), {"format_name": format_name})

@@ -262,7 +262,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     def _after(self, prompt: Sequence[int]) -> str:
         """Where a prompt leaves reasoning. That of the request was looked at before."""
         known = self.session.prefix if prompt is self._prompt else None
-        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_behind(known)
+        return self.served.reasoning_behind(self.served.prefix(prompt) if known is None else known)
 
     def adjust_request(self, request: Any) -> Any:
         """Markers that are special tokens have to be in the text."""
@@ -373,9 +373,9 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         delta = self._take(self.session.close())
         if self.partner is None:  # no tool parser will read it
             self.session.queue = None
-            if self._rest:
+            if left := "".join(self._waiting):
                 delta = delta or DeltaMessage()
-                delta.content = self._rest
+                delta.content = left
         return delta
 
 
