@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import ref
 
-from toolgram.call_ids import CallIds
 from toolgram.events import Content, Dropped, Event, Malformed, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
@@ -256,7 +255,7 @@ class Session:
     """One output, as it is read by one toolgram parser. Cheap to make: the parser comes with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "call_ids", "calls", "counts", "cut",
+        "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "calls", "counts", "cut",
         "eos_ids", "failed", "last", "prefix", "queue", "served", "stops", "tools",
     )  # fmt: skip
 
@@ -272,7 +271,6 @@ class Session:
         self.calls = calls  # False: an answer to a request without tools, in which a call is text
         self.builder: MessageBuilder | None = None  # what makes the message of a whole answer
         self.prefix: str | None = None  # not told
-        self.call_ids: CallIds | None = None
         self.queue: list[Event] | None = None  # read by one of a server's parsers, and meant for the other
         self.last = -1  # the id of the last token
         self.eos_ids = served.eos_ids  # an output whose last token is one of these has ended by itself
@@ -304,8 +302,8 @@ class Session:
         `new_builder` is given the closing markers. What could not be read is content, all of it.
         """
         other = Session(self.served, self.tools, self.calls)
-        other.prefix, other.call_ids = self.prefix, self.call_ids
-        other.eos_ids, other.stops, other.cut = self.eos_ids, self.stops, self.cut
+        other.prefix, other.cut = self.prefix, self.cut
+        other.eos_ids, other.stops = self.eos_ids, self.stops
         closing = self.served.fmt.program.closing if self.served.fmt is not None else frozenset()
         other.builder = builder = new_builder(closing)
         events = other.feed(text, token_ids)
@@ -420,7 +418,7 @@ class Session:
             return None
         prefix = served.default_prefix() if self.prefix is None else self.prefix
         fmt = served.fmt if self.calls else served.fmt.text_only
-        self._parser = fmt.parser(self.tools(), prefix, self.call_ids, served.special_tokens, keep_message=False)
+        self._parser = fmt.parser(self.tools(), prefix, None, served.special_tokens, keep_message=False)
         if self.builder is not None:
             self._parser.fold_with(self.builder)
         return self._parser

@@ -58,8 +58,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._session = self._new_session()
         self._plain = PlainThought(self.served.marks)
         self._waiting: list[Event] = []
-        self._read: tuple[str, StreamingParseResult] | None = None  # the last whole answer
-        self._begun = False  # whether a call begins in it
+        self._begun = False  # whether a call begins in the last whole answer
 
     def _new_session(self) -> Session:
         session = Session(self.served, self._declared)
@@ -80,8 +79,6 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
         """The content and the calls of a whole answer."""
-        if self._read is not None and self._read[0] == text and self._tools == tools:
-            return self._read[1]
         self._tools = tools
         events, builder = self._new_session().whole(text, None, self._builder)
         answer = builder.answer()
@@ -89,10 +86,8 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(answer.tool_calls)
         ]
-        result = StreamingParseResult(normal_text=answer.content or "", calls=calls)
-        self._read = (text, result)
         self._begun = any(isinstance(event, ToolCallStart) for event in events)
-        return result
+        return StreamingParseResult(normal_text=answer.content or "", calls=calls)
 
     def _builder(self, closing: frozenset[str]) -> AnswerBuilder:
         return AnswerBuilder(closing, FAILED[TEXT], PlainThought(self.served.marks))
