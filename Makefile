@@ -249,14 +249,14 @@ $(PEERS)/.ready: benchmarks/peers-requirements.txt
 	@touch $@
 
 docs: $(READY) ## write the pages about the formats and build the site into site/ [.venv 230 MB, 2 min | 3 min]
-	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/guides/write-a-format.md
+	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/reference/format-files.md
 	$(BIN)/python -m tests.help_page --write docs/reference/cli.md
 	$(BIN)/python -m tests.reference_pages
 	$(BIN)/python -m benchmarks.summary
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-check: $(READY) ## fail if the pages are out of date or the site does not build [.venv 230 MB, 2 min | 3 min]
-	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/guides/write-a-format.md --check
+	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/reference/format-files.md --check
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
 
 playground/node_modules/.package-lock.json: playground/package-lock.json

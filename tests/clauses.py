@@ -14,6 +14,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import toolgram
@@ -46,13 +47,25 @@ class Reading:
         ]
 
     def _goes_on(self, index: int, call: Call) -> bool:
-        """Whether the brace that closed the arguments was in a string: what follows it says so, and only that can."""
-        ended = next(
-            (at for at, item in enumerate(self.items) if item[:2] == ("tool_call_end", (index, "malformed"))), None
-        )
-        if ended is None or self.calls[index][:2] != call[:2]:
+        """Return whether what follows shows that the same call is none, or that it is in a fence (P3).
+
+        The brace that closed the arguments was in a string, or anything but brackets follows a call without a marker.
+        """
+        name, arguments, status = self.calls[index] if index < len(self.calls) else ("", "", "")
+        if (name, arguments) != call[:2]:
             return False
-        return "".join(item[3] for item in self.items[ended:])[:1] in ("\\", '"', "'")
+        if status == "truncated":
+            return True
+        ended = next(at for at, item in enumerate(self.items) if item[:2] == ("tool_call_end", (index, status)))
+        return self._is_bare(index) or "".join(item[3] for item in self.items[ended:])[:1] in ("\\", '"', "'")
+
+    def _is_bare(self, index: int) -> bool:
+        """Return whether a bracket begins the call, and no marker."""
+        start = next(
+            at for at, item in enumerate(self.items) if item[:2] == ("tool_call_start", (index, self.calls[index][0]))
+        )
+        before = list(takewhile(lambda item: item[0] == "dropped", reversed(self.items[:start])))
+        return bool(before) and before[-1][3].startswith(("{", "["))
 
 
 @dataclass

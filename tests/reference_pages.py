@@ -217,7 +217,7 @@ ERRORS = (
     Raised(
         toolgram.FormatError,
         "Go to the line that the message names and do what its remedy says, then run `toolgram check` again. "
-        "[Write a format](../../guides/write-a-format.md) lists every key and tag.",
+        "[Format files](../format-files.md) lists every key and tag.",
         'toolgram.load_format("my.lark", "absent.yaml")',
     ),
     Raised(

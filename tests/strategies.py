@@ -17,6 +17,7 @@ from tests.generators import other_call_outputs as other_calls
 from tests.generators.broken_outputs import broken, fragments, grammar_literals
 from tests.generators.grammar_walks import walks
 from tests.generators.meant_outputs import Call, Output
+from toolgram.runtime.following import GOES_ON, expression_goes_on
 
 __all__ = [
     "Call", "Output", "any_text", "chunkings", "fragments", "grammar_literals", "mutated", "noise", "outputs",
@@ -51,7 +52,7 @@ def well_formed(name: str, *, small: bool = False) -> st.SearchStrategy[Output]:
     At most one call from a writer where `small`. What a token that ends the turn means before more text is a matter of
     what follows (P3), and no writer says it.
     """
-    from_files = walked(name).map(lambda pieces: Output("".join(pieces), known=False))
+    from_files = walked(name).filter(_end_apart).map(lambda pieces: Output("".join(pieces), known=False))
     if name not in WRITTEN_BY_HAND:
         return from_files
     program = toolgram.get_format(name).program
@@ -64,6 +65,16 @@ def well_formed(name: str, *, small: bool = False) -> st.SearchStrategy[Output]:
         return replace(output, known=output.known and not any(stop in rest for stop in stops))
 
     return WRITTEN_BY_HAND[name](small).map(judged) | from_files
+
+
+def _end_apart(pieces: list[str]) -> bool:
+    """Return whether nothing directly after arguments shows that they go on, which only the parser doubts."""
+    for at, piece in enumerate(pieces):
+        rest = "".join(pieces[at + 1 :])
+        goes_on = rest.startswith(GOES_ON) if piece.endswith("}") else expression_goes_on(rest.lstrip(" \t"))
+        if goes_on and piece.endswith(("}", ")")):
+            return False
+    return True
 
 
 # ------------------------------------------------------------------------------------------------------ broken outputs

@@ -12,9 +12,9 @@ from itertools import product
 import pytest
 
 import toolgram
-from tests.generators.calls_in_halves import simple_call
+from tests.generators.calls_in_halves import IN_VALUE, around_value, simple_call
 from tests.streams import assert_same_however_split
-from toolgram.program.state import THOUGHT
+from toolgram.program.state import STOP, THOUGHT
 
 
 def examples(fmt: toolgram.Format) -> Iterator[tuple[str, str | None]]:
@@ -100,12 +100,32 @@ def test_an_answer_of_one_word_is_text(name: str, reason: str | None) -> None:
     assert parser.message.content == "Paris."
 
 
+def markers(fmt: toolgram.Format, opens: str) -> list[str]:
+    """Return the markers that open something, or end the turn, in content."""
+    symbols = (each for each in fmt.program.initial.symbols if each.opens == opens)
+    return [fmt.program.literals[each.trigger] for each in symbols if each.trigger in fmt.program.literals]
+
+
+def closers_of_thoughts(fmt: toolgram.Format) -> list[str]:
+    """Return the markers that lead from reasoning to content, and open no call."""
+    thoughts = (each for each in fmt.program.states.values() if each.meaning == "reasoning")
+    found = (
+        (text, symbol, state) for state in thoughts for text, symbol in zip(state.literals, state.symbols, strict=False)
+    )
+    return sorted(
+        {
+            text
+            for text, symbol, state in found
+            if not symbol.opens and state.row[symbol.trigger].dest.meaning == "content"
+        }
+    )
+
+
 def spelled_ends(name: str) -> Iterator[tuple[str, str]]:
     """A thought that is not over after a whole call, and the spelling of a token that ends the turn."""
     program = toolgram.get_format(name).program
-    thoughts = [program.literals[each.trigger] for each in program.initial.symbols if each.opens == THOUGHT]
     ends = [program.literals[each] for each in program.stop if each in program.literals]
-    for thought, end in product(thoughts[:1], ends):
+    for thought, end in product(markers(toolgram.get_format(name), THOUGHT)[:1], ends):
         yield f"{thought}Hm. {simple_call(name)[0].removeprefix(thought)}", end
 
 
@@ -119,3 +139,21 @@ def test_the_end_of_a_turn_that_is_only_spelled_is_none_if_the_output_was_cut_of
         if statuses["stop"] == ["complete"]:
             assert statuses["length"] == ["truncated"], text + end
             assert not fmt.parse(f"{text}{end}, no", prefix="", finish_reason="stop").tool_calls
+
+
+@pytest.mark.parametrize("name", toolgram.format_names())
+def test_an_end_of_turn_that_a_thought_spells_does_not_hide_the_one_after_it(name: str) -> None:
+    """Text is read again from the first one on, and only up to it: the second is one, however the text is split."""
+    fmt = toolgram.get_format(name)
+    before, after = around_value(name)
+    for thought, closer, end in product(markers(fmt, THOUGHT), closers_of_thoughts(fmt), markers(fmt, STOP)):
+        for size in {0, len(after) // 2, len(after)}:
+            call = f"{before.removeprefix(thought)}{IN_VALUE}{after[:size]}"
+            assert_same_however_split(fmt, f"{thought}Hm. {end}{call}{closer}{end}")
+
+
+def test_a_marker_that_is_cut_off_after_its_first_word_names_no_call() -> None:
+    """`function` is the first word of a marker of DeepSeek V3; what the end cuts off may be that marker."""
+    for rest in ("<", "<\uff5ctool", "<\uff5ctool\u2581sep"):
+        message = toolgram.get_format("deepseek_v3").parse(f"<\uff5ctool\u2581call\u2581begin\uff5c>function{rest}")
+        assert not message.tool_calls, rest

@@ -39,11 +39,11 @@ def call_around(name: str, value: str | int) -> tuple[str, str]:
 
 
 def _is_complete(fmt: toolgram.Format, before: str, after: str) -> bool:
-    """Whether the two make one complete call, which is certain before its value is over."""
+    """Return whether the two make one complete call without a finish reason, certain before its value is over."""
     parser = fmt.parser(prefix="")
     certain = any(event.type == "tool_call_start" for event in parser.feed(before))
     parser.feed(after)
-    parser.close("stop")
+    parser.close()
     return certain and [call.status for call in parser.message.tool_calls] == ["complete"]
 
 

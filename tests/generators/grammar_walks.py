@@ -101,7 +101,7 @@ class Walks:
     edges: dict[int, tuple[tuple[str, int], ...]]
     to_end: dict[int, int]  # symbols from a state to the nearest final one
     texts: dict[str, tuple[str, ...]]  # of the symbols that have a few fixed texts
-    python: bool
+    python_after: frozenset[str]  # symbols after which arguments are Python
     typed: bool
     objects: tuple[Any, ...]
     closing: str  # how the tag begins that closes a value with elements inside; "" where there are none
@@ -128,11 +128,13 @@ class Walks:
         """The text of each symbol of a row."""
         values = values or Values(rng)
         pieces: list[str] = []
-        key = RUNS["KEY"]
+        key, last = RUNS["KEY"], ""  # the last symbol that is no blank
         for before, symbol in zip(["", *word], word, strict=False):
             if symbol == before and symbol in (TEXT, WS):
                 continue
-            piece = self._symbol(symbol, rng, values)
+            made = symbol == ARGUMENTS and last in self.python_after
+            piece = _python_text(values.arguments()) if made else self._symbol(symbol, rng, values)
+            last = last if symbol == WS else symbol
             key = piece if symbol == "KEY" else key
             if symbol == VALUE and self.closing:  # the tag that closes a value has its key
                 piece = piece.removesuffix(f"{self.closing}{RUNS['KEY']}>") + f"{self.closing}{key}>"
@@ -143,7 +145,7 @@ class Walks:
         if symbol == TEXT:
             return " ".join(rng.choice(PROSE) for _ in range(rng.choice((1, 1, 2))))
         if symbol == ARGUMENTS:
-            return self._arguments(values.arguments(), rng)
+            return json_text(values.arguments(), rng)
         if symbol == OBJECT:
             return self._object(rng, values)
         if symbol == LIST:
@@ -152,13 +154,12 @@ class Walks:
             return values.tagged(self.texts[VALUE] if self.typed else RAW_VALUES)
         return rng.choice(self.texts[symbol])
 
-    def _arguments(self, made: dict[str, Any], rng: random.Random) -> str:
-        if not self.python:
-            return json_text(made, rng)
-        return "(" + ", ".join(f"{key}={value!r}" for key, value in made.items()) + ")"
-
     def _object(self, rng: random.Random, values: Values) -> str:
         return json_text(_filled(rng.choice(self.objects), rng.choice(NAMES), values.arguments()), rng)
+
+
+def _python_text(made: dict[str, Any]) -> str:
+    return "(" + ", ".join(f"{key}={value!r}" for key, value in made.items()) + ")"
 
 
 def json_text(value: Any, rng: random.Random) -> str:
@@ -211,11 +212,18 @@ def walks_of(spec: Spec) -> Walks:
         },
         {number: to_end[state] for state, number in numbers.items()},
         _texts(spec),
-        any(state.python for state in spec.states.values()),
+        _python_after(spec),
         any(state.typed in ("json", "notated", "elements") for state in spec.states.values()),
         _call_objects(spec),
         spec.notation[1] if any(state.typed == "elements" for state in spec.states.values()) else "",
     )
+
+
+def _python_after(spec: Spec) -> frozenset[str]:
+    """The symbols that lead to a state in which arguments are Python."""
+    rows = (row for row in spec.transitions if row.trigger == "object_start" and spec.states[row.dest].python)
+    sources = {row.source for row in rows}
+    return frozenset(row.trigger for row in spec.transitions if row.dest in sources and row.source != row.dest)
 
 
 def _call_objects(spec: Spec) -> tuple[Any, ...]:

@@ -165,6 +165,7 @@ def functionary_v3_2(draw: st.DrawFn, small: bool) -> Output:
                 text = ">>>" + name + draw(st.sampled_from(["\n", "\n", "", " ", "\r\n"])) + draw(json_texts(arguments))
                 page.call(text, name, arguments)
             case _ if not page.text or (page.calls and page.calls[-1].end == len(page.text)):
+                page.write("\n" if page.text else "")  # a quote directly after an object is damage
                 say(draw, page, "functionary_v3_2")
         page.write(draw(st.sampled_from(["", "", "<|eot_id|>"])))
     return page.output()

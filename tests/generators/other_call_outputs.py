@@ -25,8 +25,11 @@ def _python_call(draw: st.DrawFn, small: bool) -> tuple[str, str, dict[str, Json
 
 
 def _until_certain(text: str, call: Call) -> Call:
-    """`[f()` is not a call yet: an expression may go on, and the comma or bracket after it decides."""
-    return replace(call, certain=1 + min(at for at in (text.find(c, call.end) for c in ",]") if at >= 0))
+    """A call in a list is certain at the comma or bracket after it; after a string, at the next call's parenthesis."""
+    at = min(at for at in (text.find(c, call.end) for c in ",]") if at >= 0)
+    if text[at] == "," and text[: call.end - 1].rstrip().endswith(("'", '"')):
+        at = text.find("(", at)
+    return replace(call, certain=1 + at)
 
 
 @st.composite

@@ -224,29 +224,8 @@ def test_work_is_linear_and_memory_is_what_is_held(source: str, opaque: bool, mo
     assert largest < 200 or source.startswith("xxx")
 
 
-SHORT = st.sampled_from(["a", "b", "c"])
-NAMED = st.lists(st.tuples(SHORT, st.sampled_from(["1", "2", "''"])), min_size=3, max_size=6)
-
-
-@given(st.lists(NAMED, min_size=2, max_size=6), st.integers(1, 16))
-def test_a_delta_seen_before_is_read_alike_under_other_names(calls: list[list[tuple[str, str]]], size: int) -> None:
-    """The transition cache learns from one call and is used in the next, whatever its arguments are called."""
-    python_literals._CACHE.clear()
-    for call in calls:
-        text = "z=0," + ",".join(f"{name}={value}" for name, value in call) + ")"
-        scanner, whole = PythonScanner(True), PythonScanner(True)
-        out = ""
-        for at in range(0, len(text), size):
-            scanner.run(text[at : at + size])
-            out += scanner.out
-        whole.read(text, 0)
-        assert scanner.done
-        assert out == whole.out
-
-
 @pytest.mark.parametrize("size", range(1, 17))
 def test_two_names_in_one_delta_are_two_names(size: int) -> None:
-    python_literals._CACHE.clear()
     for name in ("x", "y"):
         scanner = PythonScanner(True)
         text = f"z=0,{name}=1,b=2,{name}=3)"

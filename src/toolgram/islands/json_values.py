@@ -1,9 +1,8 @@
 """JSON at character level: how far does a value reach, and is every character of it allowed?
 
 Strategy: a pushdown automaton written as one table (`json_table`).  A delta is a few characters, and a look-up per
-character is then cheaper than any regular expression.  Two kinds of short cut lead through the table and decide
-nothing: a *transition cache* remembers where whole deltas led, and in longer texts *skips* jump over what would bring
-the table back to the state it is in (the inside of a string, whole members and elements).
+character is then cheaper than any regular expression.  In longer texts, *skips* jump over what would bring the table
+back to the state it is in: the inside of a string, whole members and elements.
 
 Nothing is decoded, nothing is kept but the state and the stack of open brackets, so the model's own bytes (number
 spelling, escapes, blanks) pass through and a snapshot is a few characters.  Every prefix that is accepted is a prefix
@@ -118,22 +117,6 @@ def _skip(state: int, text: str, pos: int, room: int) -> int:
     return end
 
 
-# The transition cache: state -> a delta -> the state after it, the innermost open brackets that it needs to find, and
-# what stands in their place after it (neither, where it moves no bracket). What a model writes is cut at the tokens of
-# its vocabulary, so the same deltas come again and again. They are learned from the table, and forgotten when there are
-# many.
-# A scanner that may repair has a cache of its own: there, an entry also says how much of the delta is decided.
-# The last number of an entry is how many digits of an integer stand at the end. What is nothing but digits of an
-# integer is not remembered: so they are counted, and near the most that there may be, nothing is looked up.
-_Cached = tuple[int, list[str], list[str], int, int]
-_Cache = list[dict[str, _Cached]]
-_CACHE: _Cache = [{} for _ in ROWS]
-_REPAIRING_CACHE: _Cache = [{} for _ in ROWS]
-_NO_CACHE: _Cache = [{} for _ in ROWS]
-_MOST_CACHED = 512  # for one state
-_NEARLY_MAX_DIGITS = MAX_DIGITS - 64
-
-
 def _undecided(text: str, begin: int, pos: int, state: int) -> tuple[int, int]:
     """Where the part of `text[begin:pos]` begins that what follows may still give another reading, and the state there.
 
@@ -162,13 +145,10 @@ def _digits_at_end(text: str, before: int) -> int:
     return digits + before if digits == len(text) else digits
 
 
-def _through(
-    window: str, state: int, stack: list[str], floor: int, max_depth: int, lowest: int
-) -> tuple[int, int, int, int]:
+def _through(window: str, state: int, stack: list[str], floor: int, max_depth: int) -> tuple[int, int, int]:
     """Go through the table, character by character, up to one that it does not pass.
 
-    Returns the state before that, the state reached or else the verdict, the number of characters passed, and the
-    lowest depth on the way (`lowest` if that is lower).
+    Return the state before that, the state reached or else the verdict, and the number of characters passed.
     """
     characters, was = iter(window), state
     try:
@@ -178,18 +158,16 @@ def _through(
                 continue
             if state == POP and len(stack) > floor + 1:
                 stack.pop()
-                if len(stack) < lowest:
-                    lowest = len(stack)
                 state = AFTER_MEMBER if stack[-1] == "{" else AFTER_ITEM
             elif state == PUSH and len(stack) < max_depth:
                 stack.append(character)
                 state = FIRST_KEY if character == "{" else FIRST_ITEM
             else:
-                return was, state, len(window) - length_hint(characters) - 1, lowest
+                return was, state, len(window) - length_hint(characters) - 1
     except KeyError:  # a character beyond ASCII, which is at home in strings only
         taken = len(window) - length_hint(characters)
-        return (state, state, taken, lowest) if state <= KEY_STRING else (state, WRONG, taken - 1, lowest)
-    return was, state, len(window), lowest
+        return (state, state, taken) if state <= KEY_STRING else (state, WRONG, taken - 1)
+    return was, state, len(window)
 
 
 class JsonScanner:
@@ -203,13 +181,12 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_cache", "_controls", "digits", "end", "fault", "kind", "max_depth", "met_control", "out",
-        "repairer", "repairs", "stack", "state", "was",
+        "_controls", "digits", "end", "fault", "kind", "max_depth", "met_control", "out", "repairer", "repairs",
+        "stack", "state", "was",
     )  # fmt: skip
 
     def __init__(self, max_depth: int = MAX_DEPTH, repairs: bool = False) -> None:
         self.repairs = repairs
-        self._cache = _REPAIRING_CACHE if repairs else _CACHE
         self.repairer: JsonRepairer | None = None
         self.fault = 0
         self.digits = 0  # of the integer that is being read
@@ -275,21 +252,38 @@ class JsonScanner:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends, or breaks.
 
         Returns whether the text has ended first, and all of it is decided. `end` is the new position, `out` what was
-        read, as JSON. Cost: one look-up for a delta seen before, one per character of another, about one match per
-        member of a long text.
+        read, as JSON. Cost: one look-up per character of a short text, about one match per member of a long one.
         """
         self.met_control = False
-        cached = None if pos else self._cache[self.state].get(text)
-        if cached is not None:
-            following, tail, instead, decided, digits = cached
-            if not tail or self._restack(tail, instead, floor):
-                self.state, self.digits = following, digits
-                if decided == len(text):
-                    self.end, self.out = len(text), text
-                    return True
-                self.end, self.out = decided, text[:decided]
-                return False
-        return self._walk(text, pos, floor)
+        state, stack, written, more = self.state, self.stack, "", True
+        digits = self.digits if state in INTEGERS else 0
+        begin = start = pos
+        while more and pos < len(text):
+            if len(text) - pos > _SHORT or not text.isascii():
+                pos = _skip(state, text, pos, self.max_depth - len(stack))
+            window = text[pos : pos + _SHORT]
+            if digits and len(window) - len(window.lstrip(DIGITS)) > MAX_DIGITS - digits:
+                was, state, taken = state, WRONG, MAX_DIGITS - digits
+            else:
+                was, state, taken = _through(window, state, stack, floor, self.max_depth)
+            pos += taken
+            integer = (state if state >= 0 else was) in INTEGERS
+            digits = _digits_at_end(window[:taken], digits) if integer else 0
+            if state < 0:
+                more = state <= RAW_CONTROL and self._controls
+                if more:
+                    written += text[start:pos] + escape_controls(text[pos])
+                    state, start = RAW_CONTROL - state, pos + 1
+                    pos = start
+                else:
+                    pos += state == POP
+                    state = self._stop(was, state)
+        self.digits = digits
+        if self.repairs:
+            pos, state = self._back_to_decided(text, begin, pos, state, more)
+        self.state, self.end = state, pos
+        self.out = written + text[start:pos]
+        return more and pos == len(text)
 
     def waits(self, floor: int) -> bool:
         """After a run that returned False: the text has ended, and what is left of it waits for what follows."""
@@ -301,11 +295,11 @@ class JsonScanner:
 
     def begin_repairs(self) -> None:
         """From here on what deviates is repaired."""
-        self.repairs, self._cache = True, _REPAIRING_CACHE
+        self.repairs = True
 
     def exact(self) -> None:
         """From here on nothing is repaired, and nothing waits."""
-        self.repairs, self._cache, self.repairer = False, _CACHE, None
+        self.repairs, self.repairer = False, None
 
     def repair(self, repairer: JsonRepairer | None = None) -> JsonRepairer:
         """Go on from where a run broke: what the repairer writes is what is read from here on."""
@@ -314,51 +308,6 @@ class JsonScanner:
         self.exact()
         self.repairer = repairer or _repairer_class()()
         return self.repairer
-
-    def _restack(self, tail: list[str], instead: list[str], floor: int) -> bool:
-        """Put `instead` for the innermost brackets if they are `tail`; whether they are."""
-        stack = self.stack
-        kept = len(stack) - len(tail)
-        if kept < floor or len(stack) + _SHORT > self.max_depth or stack[kept:] != tail:
-            return False
-        stack[kept:] = instead
-        return True
-
-    def _walk(self, text: str, pos: int, floor: int) -> bool:
-        """`run`, without the cache: window by window through the table, with skips in long texts."""
-        state, stack, written, more = self.state, self.stack, "", True
-        before, lowest = stack[:] if not pos and len(text) <= _SHORT else None, len(stack)
-        digits = self.digits if state in INTEGERS else 0
-        begin = start = pos
-        while more and pos < len(text):
-            if len(text) - pos > _SHORT or not text.isascii():
-                pos = _skip(state, text, pos, self.max_depth - len(stack))
-            window = text[pos : pos + _SHORT]
-            if digits and len(window) - len(window.lstrip(DIGITS)) > MAX_DIGITS - digits:
-                was, state, taken = state, WRONG, MAX_DIGITS - digits
-            else:
-                was, state, taken, lowest = _through(window, state, stack, floor, self.max_depth, lowest)
-            pos += taken
-            integer = (state if state >= 0 else was) in INTEGERS
-            digits = _digits_at_end(window[:taken], digits) if integer else 0
-            if state < 0:
-                before, more = None, state <= RAW_CONTROL and self._controls
-                if more:
-                    written += text[start:pos] + escape_controls(text[pos])
-                    state, start = RAW_CONTROL - state, pos + 1
-                    pos = start
-                else:
-                    pos += state == POP
-                    state = self._stop(was, state)
-        if digits or self.digits:
-            self._count(digits)
-        if self.repairs:
-            pos, state = self._back_to_decided(text, begin, pos, state, more)
-        if before is not None:
-            self._remember(text, state, before, lowest, pos)
-        self.state, self.end = state, pos
-        self.out = written + text[start:pos]
-        return more and pos == len(text)
 
     def _stop(self, was: int, verdict: int) -> int:
         """Stop at a character that the table does not pass, by its verdict; return the new state."""
@@ -381,25 +330,6 @@ class JsonScanner:
         if state == BROKEN:
             pos, self.was = _undecided(text, begin, pos, self.was)
         return pos, state
-
-    def _count(self, digits: int) -> None:
-        """So many digits of an integer have been read."""
-        self.digits = digits
-        if digits > _NEARLY_MAX_DIGITS:
-            self._cache = _NO_CACHE
-        elif self._cache is _NO_CACHE:
-            self._cache = _REPAIRING_CACHE if self.repairs else _CACHE
-
-    def _remember(self, delta: str, state: int, before: list[str], lowest: int, decided: int) -> None:
-        """Remember where a delta leads; `before` were the brackets, and `lowest` the fewest of them on the way."""
-        cache, stack = self._cache[self.state], self.stack
-        moved = stack != before or "{" in delta or "[" in delta
-        if self._cache is _NO_CACHE or (moved and not lowest) or (state in INTEGERS and delta.isdecimal()):
-            return
-        if len(cache) >= _MOST_CACHED:
-            cache.clear()
-        kept = lowest - 1 if moved else len(stack)  # the bracket below says what comes after a closing one
-        cache[delta] = state, before[kept:], stack[kept:], decided, self.digits
 
     def step(self, text: str, pos: int) -> int:
         """Read one token outside strings, or as much of a string as there is; `kind` says what it was.
@@ -472,7 +402,7 @@ class JsonScanner:
         scanner = cls(repairs=repairs)
         scanner._controls = controls
         scanner.state = state
-        scanner._count(digits)
+        scanner.digits = digits
         if repairing is not None:
             if repairs:
                 raise ValueError("a repair is under way, and another may begin")

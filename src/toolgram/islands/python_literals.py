@@ -66,14 +66,6 @@ from toolgram.islands.python_tokens import (
 )
 from toolgram.limits import LONGEST_WORD, MAX_DEPTH, MAX_DIGITS
 
-# The transition cache: a place and a delta -> the place after it, how much of it has produced JSON, that JSON (up to
-# the name that it writes, what it adds to the name, and what follows), and the name that it begins. The same deltas
-# come again and again in the same places; what the readers made of one is remembered, and forgotten at some number.
-_Place = tuple[str, str, str, str, str, str, int]
-_Cached = tuple[_Place, int, str, str | None, str, str, int]
-_CACHE: dict[tuple[_Place, str], _Cached] = {}
-_MOST_CACHED = 4096
-_LONGEST_CACHED = 16
 _INTEGERS = ("integer", "integer _")
 # The states in which it no longer matters whether the last scalar was a key.
 BETWEEN_SCALARS = frozenset(
@@ -103,9 +95,9 @@ class PythonScanner:
     """
 
     __slots__ = (
-        "_cache", "_digits", "_flags", "_forgets", "_held", "_lead", "_max_depth", "_name_pieces", "_named", "_names",
-        "_parts", "_quote", "_readers", "_stack", "_state", "_then", "_word_ends", "alone", "broken", "done", "empty",
-        "end", "listed", "mark", "out", "started", "waits",
+        "_digits", "_held", "_lead", "_max_depth", "_name_pieces", "_parts", "_quote", "_readers",
+        "_stack", "_state", "_then", "_word_ends", "alone", "broken", "done", "empty", "end", "listed", "mark", "out",
+        "started", "waits",
     )  # fmt: skip
 
     def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
@@ -120,15 +112,10 @@ class PythonScanner:
         self._quote = ""  # what ends this string: one quote or three
         self._held = ""  # the undecided part of a word, an escape or a run of quotes
         self._name_pieces: list[str] = []
-        self._named = -1  # the place of the last name in `_parts`,
-        self._names = 0  # and how many are there
         self._parts: list[str] = []
         self._digits = 0  # of the integer that is being read
-        self._flags = 0  # what a scanner that repairs remembers
         self._readers = READERS
         self._word_ends = WORD_ENDS
-        self._forgets = BETWEEN_SCALARS
-        self._cache = _CACHE
 
     @classmethod
     def after_value(cls, stack: str) -> PythonScanner:
@@ -138,52 +125,9 @@ class PythonScanner:
         return self
 
     def run(self, text: str) -> bool:
-        """Consume `text`, a whole delta, and leave the JSON in `out`. Returns whether there is more to come.
-
-        Costs one look-up where the same delta has come in the same place before.
-        """
-        place = self._place()
-        cached = self._cache.get((place, text))
-        if cached is not None and self.started:
-            self._jump(cached)
-            self.end = len(text)
-            return True
-        sure, name = self.started, self._name_pieces[:_LONGEST_CACHED]
-        self._names = 0
+        """Consume `text`, a whole delta, and leave the JSON in `out`. Return whether there is more to come."""
         self.end = self.read(text, 0)
-        if self.done or self.broken:
-            return False
-        if sure and len(text) <= _LONGEST_CACHED and len(name) < _LONGEST_CACHED and self._names < 2:
-            self._remember(place, text, "".join(name))
-        return True
-
-    def _jump(self, cached: _Cached) -> None:
-        place, self.mark, out, named, after, begun, self._digits = cached
-        self._state, self._stack, self._lead, self._then, self._quote, self._held, self._flags = place
-        if named is not None:
-            out = f"{out}{''.join(self._name_pieces)}{named}{after}"
-            self._name_pieces.clear()
-        if begun:
-            self._name_pieces.append(begun)
-        self.out = out
-
-    def _remember(self, place: _Place, text: str, name: str) -> None:
-        """Remember what the readers have just made of `text`, for any name in place of `name`, which came before it."""
-        if place[0] in _INTEGERS:  # whose digits are counted
-            return
-        if len(self._cache) >= _MOST_CACHED:
-            self._cache.clear()
-        begun, parts, at = "".join(self._name_pieces), self._parts, self._named
-        written: tuple[str, str | None, str, str]
-        if self._names:
-            written = "".join(parts[:at]), parts[at][len(name) :], "".join(parts[at + 1 :]), begun
-        else:
-            written = self.out, None, "", begun[len(name) :]
-        self._cache[place, text] = (self._place(), self.mark, *written, self._digits)
-
-    def _place(self) -> _Place:
-        """All that the reading of a delta depends on, names and beginnings aside."""
-        return self._state, self._stack, self._lead, self._then, self._quote, self._held, self._flags
+        return not (self.done or self.broken)
 
     def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
         """Consume `text` from `pos` on; return the position after what was consumed, and leave the JSON in `out`."""
@@ -204,7 +148,7 @@ class PythonScanner:
 
     def dump(self) -> list[Any]:
         """All that the next `read` depends on, as JSON-able values: no larger than what is held and how deep it is."""
-        state, then = self._state, "after" if self._state in self._forgets else self._then
+        state, then = self._state, "after" if self._state in BETWEEN_SCALARS else self._then
         lexical = [state, self._stack, self._lead, then, self._quote, self._held]
         digits = self._digits if state in _INTEGERS else 0
         return [self.started, self.alone, self.listed, *lexical, "".join(self._name_pieces), digits]
@@ -387,8 +331,6 @@ class PythonScanner:
             parts.append(self._lead)
             self._lead = ""
         if self._name_pieces:
-            self._named = len(parts) + 1
-            self._names += 1
             parts += ['"', "".join(self._name_pieces), '": ']
             self._name_pieces.clear()
         if not self.started:

@@ -78,7 +78,8 @@ class RepairingPythonScanner(PythonScanner):
     """
 
     __slots__ = (
-        "_around", "_candidates", "_ended", "_final", "_first", "_passed", "_probed", "back", "notes", "stop", "why",
+        "_around", "_candidates", "_ended", "_final", "_first", "_flags", "_passed", "_probed", "back", "notes", "stop",
+        "why",
     )  # fmt: skip
 
     def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, around: Around | None = None) -> None:
@@ -91,23 +92,17 @@ class RepairingPythonScanner(PythonScanner):
         self.why = ""
         self._readers = _READERS
         self._word_ends += self._around.stops
-        self._cache = _CACHES.setdefault(self._around, {})
         self._final = self._ended = False
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
         self._candidates: list[StrictRest] = []
+        self._flags = 0
         self._probed = 0  # how much of what is not consumed the candidates have read
         self._passed = False  # what is at the next character is no marker
 
     def run(self, text: str) -> bool:
         """As `PythonScanner.run`; a delta with a repair in it is to be looked at, like one that ends the arguments."""
-        if self._first is None and self._state != "damaged":
-            return PythonScanner.run(self, text) and not (self.notes or self.waits)
         self.end = self.read(text, 0)
         return not (self.done or self.broken or self.notes or self.waits)
-
-    def _remember(self, place: Any, text: str, name: str) -> None:
-        if self._first is None and not (self.notes or self.waits) and self._state != "damaged":
-            super()._remember(place, text, name)
 
     def passes(self, text: str) -> bool:
         """Whether `text` lies wholly inside a string, and is the same in JSON."""
@@ -513,7 +508,6 @@ def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -
     return SEVERAL if char in OPERATORS else DAMAGED
 
 
-_CACHES: dict[Around, dict[Any, Any]] = {}
 _READERS: dict[str, Callable[[Any, str, int], int]] = {
     **READERS,
     "item": RepairingPythonScanner._item,

@@ -84,4 +84,7 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     if len(stream.buffer) == len(part) - begin:
         withheld.closers = ()  # all of it waits for what follows, so both have to be read together
     rest, stream.buffer = stream.buffer + text[len(part) :], ""
+    mention = stream.events.mention
+    if mention.quoted_to > 0:  # a position in the text
+        mention.quoted_to = max(0, mention.quoted_to - len(text) + len(rest))
     return rest, 0

@@ -211,7 +211,7 @@ def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -
     """At the end of the output: whether a symbol may be a part of a longer one, whose rest is missing."""
     state = stream.state
     if end < len(text):
-        return _opens_argument(state, symbol) and state.may_become(text, pos)
+        return (_opens_argument(state, symbol) or _is_named_by(state, symbol)) and state.may_become(text, pos)
     if not symbol.most:
         return False
     is_name = _is_named_by(state, symbol) and text[pos:end] not in stream.calls.names

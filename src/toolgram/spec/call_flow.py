@@ -80,8 +80,7 @@ def call_faults(spec: Spec) -> Iterator[FormatError]:
             except _Fault as fault:
                 if (fault.problem, transition.trigger) not in told:
                     told.add((fault.problem, transition.trigger))
-                    path = spec.file_of(transition)
-                    yield FormatError(path, f"`{transition.trigger}` in {name}: {fault}", fault.remedy, transition.line)
+                    yield spec.fault(transition, f"`{transition.trigger}` in {name}: {fault}", fault.remedy)
                 continue
             for dest, after in reached:
                 if after not in found.setdefault(dest, set()):
@@ -266,7 +265,7 @@ def _act(action: str, transition: Transition, source: State, position: Position)
     if action in _NOTES:
         holds, problem, remedy = _NOTES[action]
         if not holds(source, position):
-            raise _Fault(problem, remedy)
+            raise _Fault(f"`{action}` {problem}", remedy)
     return position
 
 
@@ -307,38 +306,28 @@ _OF_A_CALL: Mapping[str, Callable[[Position], Position]] = {
     "end_call": _end_call,
     "unclosed_arguments": _close_unclosed,
 }
-# Actions that change no position: what must be true for them, the problem if it is not, and the remedy.
+
+
+def _in_value(source: State, position: Position) -> bool:
+    return source.meaning == "value"
+
+
+def _after_name(source: State, position: Position) -> bool:
+    return position.named
+
+
+# Actions that change no position: what must be true for them, what is wrong if it is not, and the remedy.
 _NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
-    "unclosed_value": (
-        lambda source, position: source.meaning == "value",
-        "`unclosed_value` where no value is read",
-        "remove `unclosed_value`",
-    ),
-    "unclosed_argument": (
-        lambda source, position: source.meaning == "value",
-        "`unclosed_argument` where no value is read",
-        "remove `unclosed_argument`",
-    ),
-    "late_call_id": (
-        lambda source, position: position.started,
-        "`late_call_id` where no call is open",
-        "write `after: call_id`",
-    ),
+    "unclosed_value": (_in_value, "where no value is read", "remove it"),
+    "unclosed_argument": (_in_value, "where no value is read", "remove it"),
+    "late_call_id": (lambda source, position: position.started, "where no call is open", "write `after: call_id`"),
     "unopened_reasoning": (
         lambda source, position: source.meaning == "content",
-        "`unopened_reasoning` where no content is read",
-        "remove `unopened_reasoning`",
+        "where no content is read",
+        "remove it",
     ),
-    "called_name": (
-        lambda source, position: position.named,
-        "`called_name` where no name was read",
-        "write it behind `name`",
-    ),
-    "declared_name": (
-        lambda source, position: position.named,
-        "`declared_name` where no name was read",
-        "write it behind `name`",
-    ),
+    "called_name": (_after_name, "where no name was read", "write it after `name`"),
+    "declared_name": (_after_name, "where no name was read", "write it after `name`"),
 }
 _ARGUMENTS = {
     "no_arguments": (NONE, DONE),
@@ -351,11 +340,11 @@ _MISPLACED = {
     "open_arguments": ("`open_arguments` where the call has arguments", "remove `open_arguments`"),
     "argument_key": (
         "`argument_key` outside of `open_arguments` and `close_arguments`, or before the value of another key",
-        "write `after: [start_call, open_arguments, argument_key]`, and a state tagged `value` behind each key",
+        "write `after: [start_call, open_arguments, argument_key]`, and a state tagged `value` after each key",
     ),
     "close_arguments": (
         "`close_arguments` where no arguments are open, or a key has no value",
-        "write `open_arguments` where the arguments begin, and a state tagged `value` behind each key",
+        "write `open_arguments` where the arguments begin, and a state tagged `value` after each key",
     ),
 }
 _UNFINISHED = {

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from toolgram.errors import FormatError
 from toolgram.spec import vocabulary
 from toolgram.spec.vocabulary import END as END
 from toolgram.spec.vocabulary import TEXT as TEXT
@@ -162,6 +163,10 @@ class Spec:
     def file_of(self, entry: State | Transition) -> str:
         """Return the file that the line of an entry is of."""
         return os.path.join(os.path.dirname(self.machine_path), entry.file) if entry.file else self.machine_path
+
+    def fault(self, entry: State | Transition, problem: str, remedy: str) -> FormatError:
+        """Return the error that an entry of the machine file is wrong."""
+        return FormatError(self.file_of(entry), problem, remedy, entry.line)
 
 
 def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:

@@ -39,68 +39,59 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
                 pending.append(transition.dest)
     for name, state in spec.states.items():
         if name not in reached:
-            yield FormatError(
-                spec.file_of(state),
+            yield spec.fault(
+                state,
                 f"state {name} is unreachable from {spec.initial}",
                 "add a transition that leads to it, or remove it",
-                state.line,
             )
 
 
 def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
     """Yield what a state must declare and does not."""
-    path, name = spec.file_of(state), state.name
+    name = state.name
     is_text = state.meaning in ("content", "reasoning")
     if is_text and state.held:
-        yield FormatError(
-            path, f"text state {name} is held", "free text is never held; use a structure state", state.line
-        )
+        yield spec.fault(state, f"text state {name} is held", "free text is never held; use a structure state")
     if is_text and TEXT not in row:
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"text state {name} does not say where TEXT leads",
             f'add `- {{trigger: TEXT, source: {name}, dest: "="}}`',
-            state.line,
         )
     if state.meaning == "name" and not state.held:
-        yield FormatError(
-            path, f"state {name} reads a name but is not held", "a name is sent whole: add the tag `held`", state.line
+        yield spec.fault(
+            state, f"state {name} reads a name but is not held", "a name is sent whole: add the tag `held`"
         )
     if not state.held and END not in row:
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} has no way to {spec.final} when the output ends",
             f"add `- {{trigger: end, source: {name}, dest: {spec.final}}}`",
-            state.line,
         )
     if not state.held and not is_text and state.meaning != "malformed" and "malformed" not in row:
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} does not say what follows when the text does not fit",
             f"add `- {{trigger: malformed, source: {name}, dest: ..., after: fail_call}}`",
-            state.line,
         )
     if state.meaning == "malformed" and "recovered" not in row:
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} does not say what follows when the broken call is over",
             f"add `- {{trigger: recovered, source: {name}, dest: {spec.initial}}}`",
-            state.line,
         )
     if state.held and state.meaning in ("value", "ignored", "malformed"):
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} is tagged `{state.meaning}` and `held`",
             f"write `- {{name: {name}, tags: [{state.meaning}]}}`",
-            state.line,
         )
     for trigger in row:
         if not _can_come(spec, state, trigger):
-            yield FormatError(
-                spec.file_of(row[trigger]),
+            yield spec.fault(
+                row[trigger],
                 f"`{trigger}` never comes in {name}, which is tagged `{state.meaning}`",
                 f"remove {name} from the sources, or remove the tag `{state.meaning}`",
-                row[trigger].line,
             )
 
 
@@ -142,26 +133,24 @@ def _initial_faults(spec: Spec) -> Iterator[FormatError]:
     """Yield where an output cannot begin."""
     state = spec.states[spec.initial]
     if state.name == spec.final or state.held or state.meaning in ("arguments", "value", "ignored", "malformed"):
-        yield FormatError(
-            spec.file_of(state),
+        yield spec.fault(
+            state,
             f"no output can begin in {state.name}",
             f"write `- {{name: {state.name}, tags: [content]}}`, or another `initial:`",
-            state.line,
         )
 
 
 def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Transition]]) -> Iterator[FormatError]:
     """Yield how the values and arguments that a state reads can end."""
-    name, row, path = state.name, rows[state.name], spec.file_of(state)
+    name, row = state.name, rows[state.name]
     closers = [trigger for trigger in row if isinstance(spec.terminals.get(trigger), Literal)]
     yield from _notation_faults(spec, state)
     yield from _end_faults(spec, state, closers, "value_end" in row)
     if state.echo and not _echoes(spec, closers, rows, name):
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} is tagged `echo`, and no key and marker follow its one marker",
             f"write `- {{name: {name}, tags: [value]}}`",
-            state.line,
         )
     if state.meaning == "arguments":
         yield from _arguments_faults(spec, state, row)
@@ -169,55 +158,50 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
 
 def _notation_faults(spec: Spec, state: State) -> Iterator[FormatError]:
     """Values in a notation that the format does not describe."""
-    name, path = state.name, spec.file_of(state)
+    name = state.name
     if state.typed == "notated" and len(spec.notation) != 2:
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} reads notated values, and the format does not say how they are quoted",
             "write `notation: ['<q>', '</q>']` under `format:`, the opening and the closing quote",
-            state.line,
         )
     if state.typed == "elements" and not (len(spec.notation) > 2 and spec.notation[1].startswith(spec.notation[0])):
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} reads nested elements, and the format does not say how their tags begin",
             "write `notation: ['<', '</', item]` under `format:`: what opening and closing tags begin with, and the "
             "name of a list's items",
-            state.line,
         )
 
 
 def _end_faults(spec: Spec, state: State, closers: Sequence[str], alone: bool) -> Iterator[FormatError]:
     """Yield a value that nothing ends, and one that cannot end by itself."""
-    name, path = state.name, spec.file_of(state)
+    name = state.name
     if state.meaning in ("value", "ignored") and not (alone or (closers and value_type(state.typed).to_marker)):
         needed = f"{state.meaning} {state.typed}".strip()
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} is tagged `{needed}` and has no transition for the end of the value",
             f"add `- {{trigger: value_end, source: {name}, dest: {spec.initial}}}`, or one on a marker",
-            state.line,
         )
     if state.meaning == "value" and alone and not value_type(state.typed).alone:
-        yield FormatError(
-            path,
+        yield spec.fault(
+            state,
             f"{name} reads a value of any type, which does not end by itself",
             f"write `- {{name: {name}, tags: [value, json]}}`",
-            state.line,
         )
 
 
 def _arguments_faults(spec: Spec, state: State, row: Mapping[str, Transition]) -> Iterator[FormatError]:
     """Arguments without a transition for the end that their opener needs."""
-    name, path = state.name, spec.file_of(state)
+    name = state.name
     for opener in spec.transitions:
         closer = _closer(opener) if opener.dest == name and opener.source != name else ""
         if closer and closer not in row:
-            yield FormatError(
-                path,
+            yield spec.fault(
+                state,
                 f"{name} reads arguments and has no transition for their end, which is `{closer}`",
                 f"add `- {{trigger: {closer}, source: {name}, dest: {spec.initial}, after: end_call}}`",
-                state.line,
             )
 
 
@@ -277,7 +261,7 @@ def _transition_faults(
             f"add `- {{trigger: object_start, source: {name}, dest: ...}}` to a state with `tags: [arguments, python]`",
         )
     if fault:
-        yield FormatError(spec.file_of(transition), fault[0], fault[1], transition.line)
+        yield spec.fault(transition, fault[0], fault[1])
 
 
 def _reads_python(spec: Spec, row: Mapping[str, Transition]) -> bool:
@@ -296,11 +280,10 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
             others = [other for other in shapes if other is not shape and isinstance(other, Literal)]
             yield from _literal_faults(spec, state, shape, others)
             for opener in [opener for opener, bracket in openers if bracket == shape.text]:
-                yield FormatError(
-                    spec.file_of(state),
+                yield spec.fault(
+                    state,
                     f"in {state.name}, {shape.name} and `{opener}` both begin with {shape.text!r}",
                     "keep one of them",
-                    state.line,
                 )
 
 
@@ -310,11 +293,10 @@ def _opener_faults(
     """Two events that begin with the same bracket."""
     for (opener, begins), (late, other_begins) in combinations(openers, 2):
         if begins == other_begins:
-            yield FormatError(
-                spec.file_of(row[late]),
+            yield spec.fault(
+                row[late],
                 f"in {state.name}, `{opener}` and `{late}` both begin with {other_begins!r}",
                 f"remove {state.name} from the sources of one of the two",
-                row[late].line,
             )
 
 
@@ -327,12 +309,11 @@ def _run_faults(spec: Spec, state: State, run: Run, shapes: Iterable[Literal | R
         else:
             clash = other is not run and _overlap(run, other)
         if clash:
-            yield FormatError(
-                spec.file_of(state),
+            yield spec.fault(
+                state,
                 f"in {state.name}, {run.name} and {other.name} can begin with the same character",
                 "exclude that character from the class, split the state, or (for a fixed text) write "
                 "`longest_match: true` under `format:`, by which it comes before the class",
-                state.line,
             )
 
 
@@ -340,18 +321,14 @@ def _literal_faults(spec: Spec, state: State, marker: Literal, others: Iterable[
     """Markers with the same text, and those that begin with this one."""
     for other in others:
         if other.text == marker.text:
-            yield FormatError(
-                spec.file_of(state),
-                f"in {state.name}, {marker.name} and {other.name} are the same text",
-                "remove one of them",
-                state.line,
+            yield spec.fault(
+                state, f"in {state.name}, {marker.name} and {other.name} are the same text", "remove one of them"
             )
         if other.text.startswith(marker.text) and not spec.longest_match:
-            yield FormatError(
-                spec.file_of(state),
+            yield spec.fault(
+                state,
                 f"in {state.name}, {marker.name} ({marker.text!r}) is a prefix of {other.name} ({other.text!r})",
                 "write `longest_match: true` under `format:` if the longer one is to win, or make the markers differ",
-                state.line,
             )
 
 
