@@ -16,6 +16,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from toolgram.integrations.observing import warn_once
+
 ATTRIBUTES = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_patches", "vllm_parsers")
 OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
 
@@ -284,6 +286,7 @@ def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iter
     with hidden(), patch.dict(os.environ):
         os.environ.pop("TOOLGRAM_VLLM_PATCHES", None)  # this vLLM has none of those that make ours unnecessary
         sys.modules.update(mine)
+        warn_once.cache_clear()
         yield mine["vllm"]
 
 
