@@ -317,7 +317,7 @@ WARNINGS = {  # of each, once in the log
 
 
 @pytest.fixture(scope="module")
-def misconfigured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, dict[str, Any]]]:
+def misconfigured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, dict[Any, Any]]]:
     scratch = tmp_path_factory.mktemp("misconfigured")
     (model,) = make_models(["Qwen3"], scratch)
     turn = Turn("", reasoning="Hm.", content="Look.", calls=(_CALL,))
