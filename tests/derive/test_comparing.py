@@ -11,7 +11,6 @@ from toolgram.derive.comparing import (
     common_prefix,
     common_suffix,
     compare,
-    compare_variants,
     find_slots,
     markers_of,
     mirrors,
@@ -34,7 +33,7 @@ from toolgram.derive.comparing import (
     ],
 )
 def test_what_two_texts_share(a: str, b: str, prefix: str, suffix: str) -> None:
-    comparison = compare_variants(lambda: a, lambda: b)
+    comparison = compare(a, b)
     assert (comparison.prefix, comparison.suffix) == (prefix, suffix)
 
 

@@ -154,7 +154,7 @@ def test_the_closing_marker_closes_arguments_that_lack_brackets(name: str) -> No
     fmt = synthesised(name)
     imports = fmt.machine_dict["machine"].get("import", ())
     for fragment in (each for each in imports if each["fragment"] == "unclosed_json"):
-        closer = fmt.program.literals[fragment["CALL_END"]]
+        closer = fmt.program.literals[fragment.get("CALL_END", "CALL_END")]
         for example in examples(fmt.program):
             before, found, behind = example.rpartition(closer)
             meant = [(call.name, json.loads(call.arguments)) for call in fmt.parse(example).tool_calls]
@@ -171,4 +171,4 @@ def test_there_are_formats_whose_marker_closes_arguments() -> None:
     found = [
         name for name in NAMES if "unclosed_json" in derived(name).machine_text and not report_of(derived(name)).shipped
     ]
-    assert len(found) > 10, found
+    assert len(found) > 30, found

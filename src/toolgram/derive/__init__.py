@@ -9,14 +9,7 @@ value_skeleton, python_skeleton, synthesis, verification, adapting, candidates, 
 """
 
 from toolgram.derive.analysis import analyse
-from toolgram.derive.comparing import compare_variants
 from toolgram.derive.errors import NotExpressible, TemplateError
 from toolgram.derive.result import DiffAnalysisResult
 
-__all__ = [
-    "DiffAnalysisResult",
-    "NotExpressible",
-    "TemplateError",
-    "analyse",
-    "compare_variants",
-]
+__all__ = ["DiffAnalysisResult", "NotExpressible", "TemplateError", "analyse"]

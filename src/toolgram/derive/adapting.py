@@ -1,7 +1,7 @@
-"""A shipped format behind a template: with the template's own prompt, blanks, and tokens that end a turn.
+"""Adapt a shipped format to a template: to its own prompt, blanks, and tokens that end a turn.
 
 Strategy: the two files of the shipped format, with what the template adds written into them.  A token that ends a turn
-is added beside one that the format knows: in the grammar it may stand wherever that one may, in the machine it follows
+is added beside one that the format knows: in the grammar it may be wherever that one may, in the machine it follows
 from `stop:`.  The specification is changed in the same places, not read back from the files, which would cost more than
 the derivation; a test reads them back for every shipped format, and proves them.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -44,26 +44,33 @@ class Behind:
 
 @lru_cache(maxsize=64)
 def adapted(name: str, behind: Behind) -> Format | None:
-    """The shipped format of this name behind such a template; None where a token that ends turns cannot be added."""
+    """Return the shipped format of this name, adapted; None if a token that ends turns cannot be added."""
     fmt = get_format(name)
     spec, machine = fmt.spec, fmt.machine_text
     for text in behind.ends:
-        if not _is_marker(spec, text):
+        if text not in _literals(spec).values():
             added = _with_end(spec, machine, text)
             if added is None:
                 return None
             spec, machine = added
     said: dict[str, Any] = {key: getattr(behind, key) for key in ("generation_prompt", "turn_start", "turn_end")}
-    said["special_tokens"] = (*spec.special_tokens, *_also_special(spec, behind.special))
+    also = [name for name, text in _literals(spec).items() if text in behind.special]
+    said["special_tokens"] = (*spec.special_tokens, *(name for name in also if name not in spec.special_tokens))
     if spec is fmt.spec and all(getattr(spec, key) == value for key, value in said.items()):
         return fmt
     machine_json = json.dumps(_saying(spec.machine_dict, said), ensure_ascii=False)
     changed = Format(replace(spec, **said, machine_json=machine_json), _with_lines(machine, said))
-    return changed if not behind.ends or _can_run(changed) else None
+    if not behind.ends:
+        return changed
+    try:
+        _ = changed.program
+    except TooManyWays:  # a token may begin as another marker does, or lead on in too many ways
+        return None
+    return changed if next(faults(changed.spec), None) is None else None
 
 
 def named(fmt: Format, name: str) -> Format:
-    """A format under another name, in its machine file as well."""
+    """Return a format under another name, in its machine file as well."""
     if fmt.name == name:
         return fmt
     data = fmt.machine_dict
@@ -77,56 +84,36 @@ def named(fmt: Format, name: str) -> Format:
 def behind_of(fmt: Format, shipped: str) -> Behind:
     """To what a shipped format was adapted."""
     known, spec = get_format(shipped).spec, fmt.spec
-    ends = [shape.text for name, shape in _literals(spec) if name not in known.terminals]
-    special = [
-        shape.text
-        for name, shape in _literals(spec)
-        if name in known.terminals and name in spec.special_tokens and name not in known.special_tokens
-    ]
+    ends = (text for name, text in _literals(spec).items() if name not in known.terminals)
+    more = [name for name in spec.special_tokens if name in known.terminals and name not in known.special_tokens]
+    special = (text for name, text in _literals(spec).items() if name in more)
     return Behind(spec.generation_prompt, spec.turn_start, spec.turn_end, tuple(ends), tuple(special))
 
 
-def _literals(spec: Spec) -> Iterator[tuple[str, Literal]]:
-    yield from ((name, shape) for name, shape in spec.terminals.items() if isinstance(shape, Literal))
-
-
-def _also_special(spec: Spec, texts: Collection[str]) -> Iterator[str]:
-    return (name for name, shape in _literals(spec) if shape.text in texts and name not in spec.special_tokens)
-
-
-def _is_marker(spec: Spec, text: str) -> bool:
-    return any(shape.text == text for _, shape in _literals(spec))
-
-
-def _can_run(fmt: Format) -> bool:
-    """Whether a format has no fault: a token may begin as another marker does, or lead on in too many ways."""
-    try:
-        _ = fmt.program
-    except TooManyWays:
-        return False
-    return next(faults(fmt.spec), None) is None
+def _literals(spec: Spec) -> dict[str, str]:
+    return {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
 
 
 def _with_end(spec: Spec, machine: str, text: str) -> tuple[Spec, str] | None:
-    """A specification and the text of its machine file with one more token that ends a turn; None where no known one
-    shows where it goes."""
+    """Return the specification and the machine file with one more end of turn; None if no known one shows its place."""
     number = sum(name.startswith(_NAME) for name in spec.terminals) + 1
     name = f"{_NAME}_{number}"
-    for known in _followed(spec, machine):
+    elsewhere = _SPECIAL.sub("", _STOP.sub("", machine))
+    for known in map(spec.terminals.get, spec.stop or () if _STOP.search(machine) else ()):
+        if not isinstance(known, Literal) or re.search(rf"\b{known.name}\b", elsewhere):
+            continue  # it has rows besides those that follow from `stop:`
         grammar = _grammar_with(spec.grammar_text, known, Literal(name, text))
         if grammar is not None:
             lists = {"stop": [*(spec.stop or ()), name], "special_tokens": [*spec.special_tokens, name]}
             data = _saying(spec.machine_dict, lists)
             rows = data["machine"]["transitions"]
             rows += [{**row, "trigger": name} for row in rows if row["trigger"] == known.name]
+            more = (replace(row, trigger=name) for row in spec.transitions if row.trigger == known.name)
             changed = replace(
                 spec,
                 stop=tuple(lists["stop"]),
                 special_tokens=tuple(lists["special_tokens"]),
-                transitions=(
-                    *spec.transitions,
-                    *(replace(row, trigger=name) for row in spec.transitions if row.trigger == known.name),
-                ),
+                transitions=(*spec.transitions, *more),
                 terminals={**spec.terminals, name: Literal(name, text)},
                 grammar_text=grammar,
                 machine_json=json.dumps(data, ensure_ascii=False),
@@ -135,17 +122,8 @@ def _with_end(spec: Spec, machine: str, text: str) -> tuple[Spec, str] | None:
     return None
 
 
-def _followed(spec: Spec, machine: str) -> Iterator[Literal]:
-    """The tokens that end a turn and have no rows but those that follow from `stop:`."""
-    elsewhere = _SPECIAL.sub("", _STOP.sub("", machine))
-    for known in spec.stop or () if _STOP.search(machine) else ():
-        shape = spec.terminals.get(known)
-        if isinstance(shape, Literal) and not re.search(rf"\b{known}\b", elsewhere):
-            yield shape
-
-
 def _grammar_with(grammar: str, known: Literal, new: Literal) -> str | None:
-    """The grammar in which a new terminal may stand wherever a known one may, and no text contains it; None if no
+    """Return the grammar in which a new terminal may be wherever a known one may, and no text contains it; None if no
     rule names the known one. What comes from pieces and names it is written out."""
     lines = [_also(line, known, new) for line in _statements(grammar)]
     own = {_symbol(line) for line in lines}
@@ -168,7 +146,7 @@ def _grammar_with(grammar: str, known: Literal, new: Literal) -> str | None:
 
 
 def _also(line: str, known: Literal, new: Literal) -> str:
-    """A line of a grammar: a rule in which the new terminal may stand for the known one, a text without either."""
+    """Return a line of a grammar in which the new terminal may stand for the known one, or a text without either."""
     symbol = _symbol(line)
     if _is_rule(symbol):
         return re.sub(rf"\b{known.name}\b", f"({known.name} | {new.name})", line)
@@ -177,12 +155,12 @@ def _also(line: str, known: Literal, new: Literal) -> str:
 
 
 def _statements(grammar: str) -> list[str]:
-    """The lines of a grammar, those of one rule joined."""
+    """Return the lines of a grammar, those of one rule joined."""
     return re.sub(r"\n[ \t]+\|", " |", grammar).splitlines()
 
 
 def _symbol(line: str) -> str:
-    """The rule or terminal that a line of a grammar defines; "" where it defines none."""
+    """Return the rule or terminal that a line of a grammar defines; "" if it defines none."""
     match = _DEFINED.match(line)
     return match[1] if match else ""
 
@@ -192,13 +170,13 @@ def _is_rule(symbol: str) -> bool:
 
 
 def _saying(data: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """A machine as data with other entries in `format:`; what is empty is left out."""
+    """Return a machine as data with other entries in `format:`; what is empty is left out."""
     about = {key: value for key, value in {**data["format"], **said}.items() if key not in said or value}
     return {**data, "format": about}
 
 
 def _with_lines(machine: str, said: Mapping[str, str | Sequence[str]]) -> str:
-    """The text of a machine file with other entries in `format:`, each on a line; what is empty is left out."""
+    """Return the text of a machine file with other entries in `format:`, each on a line; what is empty is left out."""
     for key in said:
         machine = re.sub(rf"^  {key}: .*\n(?:    .*\n)*", "", machine, flags=re.MULTILINE)
     lines = "".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value)

@@ -90,18 +90,18 @@ def _analyse(conversation: Conversation) -> DiffAnalysisResult:
 def _reasoning(
     conversation: Conversation, prompts: Mapping[str, str], style: ArgumentsStyle | None
 ) -> tuple[Reasoning, Calls | None]:
-    """The readings of the calls, and the reasoning, for the role header as it is now known."""
+    """Return the readings of the calls, and the reasoning, for the role header as it is now known."""
     conversation.phase = "T1"
     calls = read_all(conversation, style) if style else None
     if style and calls is None:
-        conversation.report.leave_unexplained("the template prints calls, but not in a way that could be read")
+        conversation.leave_unexplained("the template prints calls, but not in a way that could be read")
     conversation.phase = "R1-R3"
     opened = {name: conversation.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(conversation, opened, _before_calls(conversation, style if calls else None)), calls
 
 
 def _before_calls(conversation: Conversation, style: ArgumentsStyle | None) -> list[str]:
-    """What stands between reasoning and the first call."""
+    """Return what is between reasoning and the first call."""
     if style is None:
         return []
     turn = conversation.turn(None, REASONING, CALLS[:1])
@@ -112,14 +112,16 @@ def _before_calls(conversation: Conversation, style: ArgumentsStyle | None) -> l
 
 
 def _header(conversation: Conversation, openings: Sequence[str], has_reasoning: bool) -> str:
-    """The role header: what the generation prompts and all turns begin with."""
+    """Return the role header: what the generation prompts and all turns begin with."""
     turns = [conversation.turn(CONTENT), conversation.turn(CONTENT_AGAIN), conversation.turn(None, None, CALLS[:1])]
     turns += [conversation.turn(CONTENT, REASONING)] if has_reasoning else []
     turns += [conversation.turn_in_history(conversation.assistant(CONTENT))]
     rendered = [turn for turn in turns if turn]
     openings = [text for text in openings if text.strip()]
     header = common_prefix([*rendered, *openings])
-    header = _without_thought(header, [text[len(header) :] for text in (*rendered, *openings)])
+    markers, rests = markers_of(header), [text[len(header) :] for text in (*rendered, *openings)]
+    if markers and any(mirrors(markers[-1], first_marker(rest)) for rest in rests):
+        header = header[: header.rindex(markers[-1])]  # every turn opens a thought
     header = _without_beginning(conversation, header, rendered)
     try:
         empty = conversation.turn_or_error({"role": "assistant", "content": ""})
@@ -133,19 +135,11 @@ _TOKEN = re.compile(r"<[^<>\s][^<>\n]{0,100}>|\[[^\[\]\s][^\[\]\n]{0,100}\]")
 _WORDS = re.compile(r"[\w\s:/.=-]*")
 
 
-def _without_thought(header: str, rests: Sequence[str]) -> str:
-    """The header without a last marker that something behind it closes: then every turn opens a thought."""
-    markers = markers_of(header)
-    if markers and any(mirrors(markers[-1], first_marker(rest)) for rest in rests):
-        return header[: header.rindex(markers[-1])]
-    return header
-
-
 def _without_beginning(conversation: Conversation, header: str, turns: Sequence[str]) -> str:
-    """The header without a last marker that begins what follows it, which the prompt has written.
+    """Return the header without a last marker that begins what follows it, which the prompt has written.
 
-    That is so where the name of a call stands right behind it, and where it comes again before each part of a turn,
-    with a word that tells the parts apart.
+    That is so if the name of a call follows it directly, and if it comes again before each part of a turn, with a word
+    that tells the parts apart.
     """
     found = [(match.start(), match.group()) for match in _TOKEN.finditer(header)]
     if not found or header[-1:].isspace():
@@ -162,7 +156,7 @@ def _without_beginning(conversation: Conversation, header: str, turns: Sequence[
 
 
 def _lead(body: str) -> str | None:
-    """What stands before the first part of a message; None where there is none."""
+    """Return what is before the first part of a message; None if there is none."""
     places = [at for at in map(body.find, (CONTENT, REASONING, CALLS[0].name, CALLS[0].id)) if at >= 0]
     if not places:
         return None
@@ -178,17 +172,18 @@ def _together(
     switch: str,
     prompts: Mapping[str, str],
 ) -> DiffAnalysisResult:
-    shapes = _shapes(conversation, reasoning, calls)
+    shapes = _shapes(conversation, calls)
     markers, fields, tool_format, position = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
     if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
-        conversation.report.warn(
-            "the template writes calls that are nearly JSON and do not parse; they are read as JSON"
-        )
+        conversation.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
     elif fields.almost:
-        conversation.report.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
+        conversation.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = find_instructions(conversation, calls is not None, reasoning.mode is not ReasoningMode.NONE)
-    result = DiffAnalysisResult(
+    called = shapes.get(frozenset({Part.CALLS}))
+    before = conversation.header.removeprefix(prompts[UNSET]) if conversation.header.startswith(prompts[UNSET]) else ""
+    switches = {name: {} if name == UNSET else {switch: name == ON} for name in prompts}
+    return DiffAnalysisResult(
         reasoning_mode=reasoning.mode,
         content_mode=content.mode,
         tool_format=tool_format,
@@ -198,28 +193,24 @@ def _together(
         header=conversation.header,
         shapes=shapes,
         calls=calls,
-        prompts={name: _prompt(conversation, switch, name, text) for name, text in prompts.items()},
+        prompts={
+            name: GenerationPrompt(text, conversation.body(text), conversation.before_turn(switches[name]))
+            for name, text in prompts.items()
+        },
         switch=switch,
-        turn_start=_turn_start(conversation, content, prompts[UNSET]),
+        turn_start=content.turn_start if before.strip() else before + content.turn_start,
         turn_end=content.turn_end,
-        turn_end_after_calls=_last_text(shapes, frozenset({Part.CALLS})),
+        turn_end_after_calls=called.texts[-1] if called is not None and not called.dropped else "",
         form=conversation.form,
         preserved_tokens=_preserved(markers.stripped().items()),
         instructions=instructions,
         prints_calls="",
         report=conversation.report,
     )
-    return result
-
-
-def _prompt(conversation: Conversation, switch: str, name: str, text: str) -> GenerationPrompt:
-    """A generation prompt with what stands before it."""
-    before = conversation.before_turn({} if name == UNSET else {switch: name == ON})
-    return GenerationPrompt(text, conversation.body(text), before)
 
 
 def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
-    """The calls, unless what stands around them is longer than any marker: that is no marker, but a text."""
+    """Return the calls, unless what is around them is longer than any marker: that is no marker, but a text."""
     if calls is None:
         return None
     around = [calls.section_start, calls.section_end, calls.separator, *(calls.single or ()), calls.arguments.separator]
@@ -228,77 +219,54 @@ def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> Ca
     longest = max(map(len, around))
     if longest <= MAX_TEMPLATE_MARKER:
         return calls
-    conversation.report.leave_unexplained(
+    conversation.leave_unexplained(
         f"the calls cannot be expressed: the template writes {longest} characters around one"
     )
     return None
 
 
 def _cut_markers(conversation: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
-    """The markers, each that is longer than any marker cut behind its first special token, or at a bound."""
+    """Return the markers, each that is longer than any marker cut after its first special token, or at a bound."""
     long = {name: text for name, text in markers.items() if len(text) > MAX_TEMPLATE_MARKER}
     for name, text in long.items():
-        conversation.report.leave_unexplained(
-            f"{name} is {len(text)} characters long, and was cut: it is hardly a marker"
-        )
+        conversation.leave_unexplained(f"{name} is {len(text)} characters long, and was cut: it is hardly a marker")
     return replace(markers, **{name: first_marker(text)[:MAX_TEMPLATE_MARKER] for name, text in long.items()})
 
 
-def _turn_start(conversation: Conversation, content: Content, prompt: str) -> str:
-    """The blanks that the model writes before content: those that the prompt has not, and no marker stands before."""
-    rest = conversation.header.removeprefix(prompt) if conversation.header.startswith(prompt) else ""
-    return content.turn_start if rest.strip() else rest + content.turn_start
-
-
-def _last_text(shapes: Mapping[Parts, Shape], parts: Parts) -> str:
-    shape = shapes.get(parts)
-    return shape.texts[-1] if shape is not None and not shape.dropped else ""
-
-
 def _preserved(markers: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The bracketed markers, which a tokenizer must not skip as special."""
+    """Return the bracketed markers, which a tokenizer must not skip as special."""
     pairs = {"<": ">", "[": "]", "【": "】", "«": "»", "⟨": "⟩"}
     found = [part for _, marker in markers for part in markers_of(marker) if pairs.get(part[0]) == part[-1]]
     return tuple(dict.fromkeys(part for part in found if any(map(str.isalnum, part))))
 
 
 def _prints_calls(conversation: Conversation, found: bool) -> str:
-    """Whether calls are printed: one that was never printed may have been left out, or refused."""
+    """Return whether calls are printed: one that was never printed may have been left out, or refused."""
     turns = [conversation.turn(content, None, CALLS[:1]) for content in (None, CONTENT)]
     if found or any(turn is not None and CALLS[0].name in turn for turn in turns):
         return "yes"
     return "no" if any(turn is not None for turn in turns) else "refused"
 
 
-def _shapes(conversation: Conversation, reasoning: Reasoning, calls: CallsFormat | None) -> dict[Parts, Shape]:
-    """A shape for every combination of parts that the template does not refuse."""
-    shapes: dict[Parts, Shape] = {}
+def _shapes(conversation: Conversation, calls: CallsFormat | None) -> dict[Parts, Shape]:
+    """Return a shape for every combination of parts that the template does not refuse."""
+    first, shapes = CALLS[0], {}
+    values = [(Part.CONTENT.value, CONTENT), (Part.REASONING.value, REASONING)]
+    one = ""  # the calls of a turn with the first probe alone, section included
+    if calls is not None:
+        start, end = calls.single or (calls.section_start, calls.section_end)
+        slots = {Slot.NAME: first.name, Slot.ID: first.id, Slot.INDEX: str(calls.index_base)}
+        one = start + filled(calls.pattern, {**slots, Slot.ARGUMENTS: calls.arguments.shown}) + end
     for content, thought, with_calls in product((CONTENT, None), (None, REASONING), ((), CALLS[:1])):
-        if not content and not with_calls:
-            continue
-        turn = conversation.turn(content, thought, with_calls)
+        turn = conversation.turn(content, thought, with_calls) if content or with_calls else None
         if turn is not None:
             given = ((Part.CONTENT, content), (Part.REASONING, thought), (Part.CALLS, with_calls))
             parts = frozenset(part for part, value in given if value)
-            shapes[parts] = _shape(conversation.body(turn), parts, calls)
+            body = conversation.body(turn)
+            found = find_slots(body, [*values, *[(Part.CALLS.value, one)] * bool(with_calls)])
+            seen = tuple(Part(slot.label) for slot in found)
+            shapes[parts] = Shape(seen, tuple(between(body, found)), parts - frozenset(seen))
     return shapes
-
-
-def _shape(body: str, parts: Parts, calls: CallsFormat | None) -> Shape:
-    values = [(Part.CONTENT.value, CONTENT), (Part.REASONING.value, REASONING)]
-    if calls is not None and Part.CALLS in parts:
-        values.append((Part.CALLS.value, _first_call(calls)))
-    slots = find_slots(body, values)
-    seen = tuple(Part(slot.label) for slot in slots)
-    return Shape(seen, tuple(between(body, slots)), parts - frozenset(seen))
-
-
-def _first_call(calls: CallsFormat) -> str:
-    """The calls of a turn with the first probe alone, section included."""
-    first = CALLS[0]
-    values = {Slot.NAME: first.name, Slot.ID: first.id, Slot.INDEX: str(calls.index_base)}
-    start, end = calls.single or (calls.section_start, calls.section_end)
-    return start + filled(calls.pattern, {**values, Slot.ARGUMENTS: calls.arguments.shown}) + end
 
 
 def _explain(result: DiffAnalysisResult) -> None:
@@ -306,11 +274,8 @@ def _explain(result: DiffAnalysisResult) -> None:
     report = result.report
     if result.calls is None:
         refused = result.prints_calls == "refused"
-        report.warn(
-            "the template refuses tool calls; it does not show how the model writes them"
-            if refused
-            else "the template prints no tool calls; it cannot show how the model writes them"
-        )
+        how = "refuses tool calls; it does not show" if refused else "prints no tool calls; it cannot show"
+        report.warn(f"the template {how} how the model writes them")
     if result.calls is not None and Part.CALLS not in result.shapes.get(frozenset({Part.CALLS}), Shape((), ())).parts:
         report.leave_unexplained("the template prints calls, and what was found does not write them as it does")
     for topic, text in result.instructions.items():

@@ -11,18 +11,12 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
-from toolgram.derive.result import (
-    ArgumentsStyle,
-    Elements,
-    ValueEncoding,
-    ValueStyle,
-    Wrapped,
-)
+from toolgram.derive.result import ArgumentsStyle, Elements, ValueEncoding, ValueStyle
 from toolgram.limits import MOST_DICT_ENDS
 from toolgram.observing.probes import json_type
 
@@ -33,46 +27,36 @@ _decode = json.JSONDecoder(strict=False).raw_decode
 
 
 def find_object(text: str, arguments: Mapping[str, Any], style: ArgumentsStyle, start: int = 0) -> Span | None:
-    """Where the arguments stand as one value in this style, from `start` on."""
-    finder = _FINDERS[style]
-    for at in _positions(text, '"' if style is ArgumentsStyle.JSON_STRING else "{", start):
-        end = finder(text, at, dict(arguments))
-        if end is not None:
-            return at, end
+    """Return where the arguments are written as one value in this style, from `start` on."""
+    for at in positions(text, '"' if style is ArgumentsStyle.JSON_STRING else "{", start):
+        found = python_dict(text, at) if style is ArgumentsStyle.PYTHON_DICT else json_value(text, at)
+        if found is not None and style is ArgumentsStyle.JSON_STRING:
+            encoded = json_value(found[0], 0) if isinstance(found[0], str) else None
+            found = encoded and (encoded[0], found[1])
+        if found is not None and found[0] == arguments:
+            return at, found[1]
     return None
 
 
-def _positions(text: str, character: str, start: int) -> Iterator[int]:
+def positions(text: str, character: str, start: int = 0) -> Iterator[int]:
+    """Yield the places of a character, from `start` on."""
     at = text.find(character, start)
     while at >= 0:
         yield at
         at = text.find(character, at + 1)
 
 
-def _json_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
+def json_value(text: str, at: int) -> tuple[Any, int] | None:
+    """Return the JSON value that begins there, and its end."""
     try:
-        value, end = _decode(text, at)
+        return _decode(text, at)
     except ValueError:
         return None
-    return end if value == arguments else None
-
-
-def _json_string_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
-    try:
-        value, end = _decode(text, at)
-        return end if isinstance(value, str) and json.loads(value) == arguments else None
-    except ValueError:
-        return None
-
-
-def _python_end(text: str, at: int, arguments: dict[str, Any]) -> int | None:
-    found = python_dict(text, at)
-    return found[1] if found is not None and found[0] == arguments else None
 
 
 def python_dict(text: str, at: int) -> tuple[dict[str, Any], int] | None:
-    """The dict of Python that begins there, and where it ends."""
-    for end in islice(_positions(text, "}", at), MOST_DICT_ENDS):
+    """Return the dict of Python that begins there, and where it ends."""
+    for end in islice(positions(text, "}", at), MOST_DICT_ENDS):
         try:
             value = ast.literal_eval(text[at : end + 1])
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -81,16 +65,9 @@ def python_dict(text: str, at: int) -> tuple[dict[str, Any], int] | None:
     return None
 
 
-_FINDERS: dict[ArgumentsStyle, Callable[[str, int, dict[str, Any]], int | None]] = {
-    ArgumentsStyle.JSON: _json_end,
-    ArgumentsStyle.JSON_STRING: _json_string_end,
-    ArgumentsStyle.PYTHON_DICT: _python_end,
-}
-
-
 def style_of(text: str, arguments: Mapping[str, Any]) -> ArgumentsStyle | None:
-    """The style in which `text` holds these arguments, None if it does not."""
-    for style in _FINDERS:
+    """Return the style in which `text` holds these arguments, None if it does not."""
+    for style in (ArgumentsStyle.JSON, ArgumentsStyle.JSON_STRING, ArgumentsStyle.PYTHON_DICT):
         if find_object(text, arguments, style) is not None:
             return style
     found = {slot.label for slot in find_slots(text, [(word, word) for word in (*arguments, *arguments.values())])}
@@ -98,9 +75,9 @@ def style_of(text: str, arguments: Mapping[str, Any]) -> ArgumentsStyle | None:
 
 
 def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str) -> dict[str, ValueStyle]:
-    """How each type is encoded, from the stretch of text between each key and the next one.
+    """Return how each type is encoded, from the text between each key and the next one.
 
-    `before` is what stands between a key and a text value. Keys without a stretch were not written.
+    `before` is the text between a key and a text value. Keys without a stretch were not written.
     """
     names = {json_type(value): key for key, value in arguments.items() if not key.endswith(("_odd", "_end", "_no"))}
     plain = names["string"]
@@ -115,12 +92,10 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
         elif kind != "string":
             styles[kind] = _value_style(stretches[key], arguments[key], [quoted, (before, after)])
     odd = next(key for key in arguments if key.endswith("_odd"))
-    if odd in stretches:
-        style = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
-        wrapped = _wrapped(stretches[odd], arguments[odd], before, after)
-        styles["string"] = ValueStyle(ValueEncoding.RAW, before, after, wrapped=wrapped) if wrapped else style
-    else:
-        styles["string"] = ValueStyle(ValueEncoding.RAW, before, after)
+    wrapped = _wrapped(stretches.get(odd, ""), arguments[odd], before, after)
+    styles["string"] = ValueStyle(ValueEncoding.RAW, before, after, wrapped=wrapped)
+    if odd in stretches and not wrapped:
+        styles["string"] = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
     for kind in ("array", "object"):
         if kind in styles and styles[kind].encoding is ValueEncoding.UNKNOWN:
             stretch, value = stretches[names[kind]], arguments[names[kind]]
@@ -129,23 +104,27 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
     return styles
 
 
-def _wrapped(stretch: str, text: str, before: str, after: str) -> Wrapped | None:
-    """The markers that stand around a text with characters of all kinds, and around no other."""
-    if not (stretch.startswith(before) and stretch.endswith(after)) or len(stretch) < len(before) + len(after):
-        return None
-    opening, found, closing = stretch[len(before) : len(stretch) - len(after)].partition(text)
+def _inner(stretch: str, before: str, after: str) -> str | None:
+    """Return what is between these two texts; None if they are not at the edges of the stretch."""
+    framed = stretch.startswith(before) and stretch.endswith(after) and len(stretch) >= len(before) + len(after)
+    return stretch[len(before) : len(stretch) - len(after)] if framed else None
+
+
+def _wrapped(stretch: str, text: str, before: str, after: str) -> tuple[str, str] | None:
+    """Return the markers that are around a text with characters of all kinds, and around no other."""
+    opening, found, closing = (_inner(stretch, before, after) or "").partition(text)
     marked = len(opening.strip()) > 1 and len(closing.strip()) > 1
-    return Wrapped(opening, closing) if found and marked else None
+    return (opening, closing) if found and marked else None
 
 
 def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:
-    """The style of a value in which text has the quotes that it has outside, if there are any."""
+    """Return the style of a value in which text has the quotes that it has outside, if there are any."""
     text, bare = styles["string"], styles["integer"]
     if not (text.before.startswith(bare.before) and text.after.endswith(bare.after) and text != bare):
         return None
-    if not (stretch.startswith(bare.before) and stretch.endswith(bare.after)):
+    inner = _inner(stretch, bare.before, bare.after)
+    if inner is None:
         return None
-    inner = stretch[len(bare.before) : len(stretch) - len(bare.after)]
     quotes = text.before[len(bare.before) :], text.after[: len(text.after) - len(bare.after)]
     written = "".join(inner.split())
     if any(write_notation(value, quotes, each) == written for each in (("", ""), quotes, ('"', '"'))):
@@ -154,30 +133,29 @@ def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) 
 
 
 def write_notation(value: Any, quotes: tuple[str, str], of_keys: tuple[str, str]) -> str:
-    """A value in a notation like JSON, without blanks, whose texts and keys have quotes of their own."""
+    """Return a value in a notation like JSON, without blanks, whose texts and keys have quotes of their own."""
     if isinstance(value, str):
         return quotes[0] + value + quotes[1]
     if isinstance(value, list):
         return "[" + ",".join(write_notation(item, quotes, of_keys) for item in value) + "]"
     if isinstance(value, dict):
-        pairs = [
-            f"{of_keys[0]}{key}{of_keys[1]}:{write_notation(each, quotes, of_keys)}" for key, each in value.items()
-        ]
-        return "{" + ",".join(pairs) + "}"
+        keys = (f"{of_keys[0]}{key}{of_keys[1]}" for key in value)
+        values = (write_notation(each, quotes, of_keys) for each in value.values())
+        return "{" + ",".join(map(":".join, zip(keys, values, strict=True))) + "}"
     return json.dumps(value)
 
 
 def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueStyle | None:
-    """The style of a value with elements inside, where its own closing tag repeats its key."""
+    """Return the style of a value with elements inside, where its own closing tag repeats its key."""
     closing, repeats, _ = after.partition("\0")
     named = None if repeats else _OWN_TAG(after)
     if named is not None:
         closing = named[1]
     elif not (repeats and before == ">"):
         return None
-    if not ("/" in closing and stretch.startswith(before) and stretch.endswith(after)):
+    inner = _inner(stretch, before, after)
+    if "/" not in closing or inner is None:
         return None
-    inner = stretch[len(before) : len(stretch) - len(after)]
     opening = closing.replace("/", "", 1)
     member = "" if isinstance(value, list) else f"{opening}{next(iter(value))}>"
     first = re.match(rf"\s*{re.escape(member)}\s*{re.escape(opening)}([^<>/\s]{{1,60}})>", inner)
@@ -190,7 +168,7 @@ def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueS
 
 
 def write_elements(value: Any, elements: Elements) -> str:
-    """A value with its members and items as elements."""
+    """Return a value with its members and items as elements."""
     if isinstance(value, dict):
         members = list(value.items())
     elif isinstance(value, list):
@@ -216,13 +194,12 @@ def _unquoted(
 
 
 def _value_style(stretch: str, value: Any, frames: list[tuple[str, str]]) -> ValueStyle:
-    """The encoding in which `value` fills `stretch`; the frames are what may stand before and after it."""
+    """Return the encoding in which `value` fills `stretch`; the frames are what may be before and after it."""
     for before, after in frames:
-        if stretch.startswith(before) and stretch.endswith(after) and len(stretch) >= len(before) + len(after):
-            inner = stretch[len(before) : len(stretch) - len(after)]
-            found = _encoding_of(inner, value)
-            if found is not None:
-                return ValueStyle(found, before, after)
+        inner = _inner(stretch, before, after)
+        found = None if inner is None else _encoding_of(inner, value)
+        if found is not None:
+            return ValueStyle(found, before, after)
     return _loose_style(stretch, value, frames[0])
 
 
@@ -239,7 +216,7 @@ def _encoding_of(inner: str, value: Any) -> ValueEncoding | None:
 
 
 def _is_json(text: str, value: Any) -> bool:
-    """Whether a text is this value as JSON; `true` is no 1."""
+    """Return whether a text is this value as JSON; `true` is no 1."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -248,7 +225,7 @@ def _is_json(text: str, value: Any) -> bool:
 
 
 def _loose_style(stretch: str, value: Any, frame: tuple[str, str]) -> ValueStyle:
-    """The same where the frame depends on the type.
+    """Return the style of a value whose frame depends on its type.
 
     Either one of its ends differs, as in `type="integer"`, or text has quotes of its own kind inside it.
     """

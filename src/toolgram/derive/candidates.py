@@ -39,7 +39,7 @@ from toolgram.derive.result import (
     framed,
 )
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
-from toolgram.derive.verification import passed, probe_one
+from toolgram.derive.verification import probe_one
 from toolgram.formats import Format, format_names, grammar_home
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.names import known_names
@@ -56,7 +56,7 @@ _SAID = re.compile(
     r"^  (?:canonical|example|generation_prompt|prompt_shows|calls_begin):.*\n(?:(?:    .*)?\n)*", re.MULTILINE
 )
 _LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
-_REPAIR = "// repair"  # behind a marker that only models write, and no template does
+_REPAIR = "// repair"  # after a marker that only models write, and no template does
 _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
 
 
@@ -64,9 +64,9 @@ _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
 class Near:
     """A shipped format that is near a template.
 
-    `written`: its canonical outputs have such calls to the character (2), but for blanks (1), or not (0).
-    `own`: how many of its markers the template writes; `strange`: how many it does not. `strange_ends`: how many tokens
-    end the template's turns and are none of the format's. `names`: by how many the format goes.
+    `written`: its canonical outputs have such calls to the character (2), but for blanks (1), or not (0). `own`,
+    `strange`: how many of its markers the template writes, and how many not. `strange_ends`: how many tokens that end
+    the template's turns are not the format's. `names`: how many names the format has.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Near:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """The smaller, the nearer."""
+        """Return how near the format is: the smaller, the nearer."""
         shared = () if self.written else (-self.own, self.strange)
         return (not self.written, *shared, self.strange_ends, -self.written, -self.names, self.other_prompt)
 
@@ -94,8 +94,13 @@ class Candidate:
 
     @property
     def score(self) -> int:
-        """How many messages came back."""
-        return passed(self.probes)
+        """Count the messages that came back."""
+        return len(self.probes) - len(self.failed)
+
+    @property
+    def failed(self) -> list[Probe]:
+        """Return the probes whose message was not parsed correctly."""
+        return [probe for probe in self.probes if probe.problem]
 
 
 @dataclass(slots=True)
@@ -117,10 +122,10 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
         whole = []
         for name, fmt in level:
             probes = list(_up_to_a_problem(fmt, result))
-            failed = next((probe for probe in probes if probe.problem), None)
-            if failed is None and probes:
+            if probes and not probes[-1].problem:
                 whole.append(Candidate(fmt, probes, name))
-            elif failed is not None:
+            elif probes:
+                failed = probes[-1]
                 said.append(f"{name}, which is near: {failed.case} ({failed.prompt}): {failed.problem}")
                 others.append((name, fmt))
         if len(whole) == 1:
@@ -138,7 +143,7 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
 
 
 def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iterator[list[tuple[str, Format]]]:
-    """The shipped formats that are near, adapted, those that are equally near together, the nearest first."""
+    """Yield the shipped formats that are near, adapted, those that are equally near together, the nearest first."""
     ends = turn_ends(result, tokens)
     behind = Behind(result.prompts["unset"].opened, *turn_blanks(result), tuple(ends), tuple(tokens.special))
     for _, level in groupby(near_formats(result, ends)[:_MOST], key=lambda each: each.rank):
@@ -163,8 +168,7 @@ def read_as_is(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
 
 def _up_to_a_problem(fmt: Format, result: DiffAnalysisResult) -> Iterator[Probe]:
     for written in sorted(result.written, key=lambda each: not each.case.calls):  # most formats read no such calls
-        probe = _read_one(fmt, written)
-        yield probe
+        yield (probe := _read_one(fmt, written))
         if probe.problem:
             return
 
@@ -175,17 +179,18 @@ def _read_one(fmt: Format, written: Written) -> Probe:
     return replace(probe, problem=f"by a repair, {repair}") if repair and not probe.problem else probe
 
 
-# --- which shipped formats are near -----------------------------------------------------------------------------------
-
-
 def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
-    """The shipped formats that are near, the nearest first. No format is loaded."""
+    """Return the shipped formats that are near, the nearest first. No format is loaded."""
     calls, text = outputs_of(result.written, True), outputs_of(result.written, False)
-    names = [name for name in format_names() if _has_marker(name, calls, text) or _is_recognised(name, result)]
+    names = []
+    for name in format_names():
+        own_markers = [each for each in markers_of_format(name) if each in calls and each not in text]
+        shows = any(each in output for each in own_markers for output in _outputs(name))
+        names += [name] if shows or _is_recognised(name, result) else []
     if len(names) < 2:
         return [Near(name) for name in names]
     own = turn_ends(result, Tokens())  # those that the template writes; the tokenizer's may be any
-    prompt = result.prompts["unset"].opened.strip()
+    prompt, known = result.prompts["unset"].opened.strip(), known_names().entries
     found = [
         Near(
             name,
@@ -193,7 +198,7 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
             sum(marker in calls for marker in markers_of_format(name)),
             strange_markers(name, calls),
             sum(end not in markers_of_format(name) for end in own),
-            _known_as(name),
+            len(entry.aliases) + len(entry.models) if (entry := known.get(name)) else 0,
             str(_said(name).get("generation_prompt", "")).strip() != prompt,
         )
         for name in names
@@ -201,14 +206,8 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
     return sorted(found, key=lambda each: (each.rank, each.name))
 
 
-def _has_marker(name: str, calls: str, text: str) -> bool:
-    """Whether messages with calls have a marker that the format shows, and no other message has it."""
-    found = (each for each in markers_of_format(name) if each in calls and each not in text)
-    return any(each in output for each in found for output in _outputs(name))
-
-
 def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
-    """Whether the machine file of a format says that such a template is of its family."""
+    """Return whether the machine file of a format says that such a template is of its family."""
     if result.prints_calls != "yes":
         told = _squashed("".join(result.instructions.values()))
         return any(text in told for text in _said(name).get("prompt_shows", ()))
@@ -220,15 +219,14 @@ def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
 
 @cache
 def _outputs(name: str) -> tuple[str, ...]:
-    """The canonical outputs of a shipped format."""
+    """Return the canonical outputs of a shipped format."""
     said = _said(name)
     shown = said.get("canonical") or [said.get("example", "")]
     return tuple(each if isinstance(each, str) else str(each.get("output", "")) for each in shown)
 
 
 def _shape(calls: CallsFormat, ends: Sequence[str], squashed: bool) -> re.Pattern[str]:
-    """An expression of a call with a text for its argument: texts in their order, each at the first place behind a slot
-    at which it stands, so that it never goes back."""
+    """Return an expression of a call with a text for its argument, which never goes back."""
     style = calls.arguments.values.get("string")
     argument = framed(calls.arguments.pattern, style) if style else calls.arguments.pattern
     start, end = calls.single or (calls.section_start, calls.section_end)
@@ -247,7 +245,7 @@ def _shape(calls: CallsFormat, ends: Sequence[str], squashed: bool) -> re.Patter
 
 
 def _written(calls: CallsFormat | None, ends: Sequence[str], name: str) -> int:
-    """Whether a canonical output of the format has such a call: 2, but for blanks: 1, or not: 0."""
+    """Return whether a canonical output of the format has such a call: 2, but for blanks: 1, or not: 0."""
     if calls is None:
         return 0
     if any(map(_shape(calls, ends, False).search, _outputs(name))):
@@ -259,23 +257,14 @@ def _squashed(text: str) -> str:
     return "".join(text.split())
 
 
-def _known_as(name: str) -> int:
-    """By how many names a format goes: those of parsers, and texts in the ids of models."""
-    entry = known_names().entries.get(name)
-    return len(entry.aliases) + len(entry.models) if entry else 0
-
-
 def strange_markers(name: str, text: str) -> int:
-    """How many markers of a shipped format do not stand in a text: the fewer, the closer is the format to it."""
+    """Return how many markers of a shipped format are not in a text: the fewer, the closer is the format to it."""
     return sum(marker not in text for marker in markers_of_format(name))
-
-
-# --- the files of shipped formats, looked at as texts ---------------------------------------------------------------
 
 
 @cache
 def _said(name: str) -> dict[str, Any]:
-    """What the machine file says of outputs, of the prompt, and of templates of the family."""
+    """Return what the machine file says of outputs, of the prompt, and of templates of the family."""
     text = (grammar_home().parent / "machines" / f"{name}.yaml").read_text(encoding="utf-8")
     said: dict[str, Any] = yaml.safe_load("".join(_SAID.findall(text))) or {}
     return said
@@ -283,13 +272,13 @@ def _said(name: str) -> dict[str, Any]:
 
 @cache
 def markers_of_format(name: str) -> frozenset[str]:
-    """The markers of a shipped format, by its grammar and the pieces that it imports."""
+    """Return the markers of a shipped format, by its grammar and the pieces that it imports."""
     literals = _literals((grammar_home() / f"{name}.lark").read_text(encoding="utf-8"))
     return frozenset(each for each in literals.values() if len(each) >= _SHORTEST + 4 * each.isalnum())
 
 
 def _literals(grammar: str) -> dict[str, str]:
-    """The text of each terminal that has one; what a grammar says itself goes before what its pieces say."""
+    """Return the text of each terminal that has one; a grammar's own text goes before that of its pieces."""
     found: dict[str, str] = {}
     for piece in _PIECE.findall(grammar):
         found |= _literals((grammar_home() / "common" / f"{piece}.lark").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Compare renderings: the primitive that every phase of the analysis uses.
 
-Strategy: there are only two ways to separate constant text from variable text. `compare_variants` splits two renderings
+Strategy: there are only two ways to separate constant text from variable text. `compare` splits two renderings
 into common prefix, left, right and common suffix, and never cuts a marker or a word in two. `find_slots` looks for
 values that we chose ourselves, each of them unlike any text a template would contain; the text between them is
 constant. If this is repeated with other values, text that is always constant is a marker, whatever its brackets.
@@ -9,7 +9,7 @@ constant. If this is repeated with other values, text that is always constant is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
@@ -77,11 +77,6 @@ class Slot:
     end: int
 
 
-def compare_variants(render_a: Callable[[], str], render_b: Callable[[], str]) -> Comparison:
-    """Render twice and split the two texts into what they share at both ends and what they do not."""
-    return compare(render_a(), render_b())
-
-
 def compare(a: str, b: str) -> Comparison:
     """Split two texts into common prefix, left, right and common suffix, at the edges of markers and words."""
     prefix = common_prefix([a, b])
@@ -104,9 +99,7 @@ def common_prefix(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     size = shared_length(texts)
-    bad: set[int] = set()
-    for text in texts:
-        bad |= _uncuttable(text, size)
+    bad = set().union(*(_uncuttable(text, size) for text in texts))
     while size > 0 and size in bad:
         size -= 1
     return texts[0][:size]
@@ -118,9 +111,7 @@ def common_suffix(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     size = shared_length([text[::-1] for text in texts])
-    bad: set[int] = set()
-    for text in texts:
-        bad |= {len(text) - at for at in _uncuttable(text, len(text) - size)}
+    bad = {len(text) - at for text in texts for at in _uncuttable(text, len(text) - size)}
     while size > 0 and size in bad:
         size -= 1
     return texts[0][len(texts[0]) - size :]
@@ -207,10 +198,7 @@ _WORDS_OF_PAIRS = (("begin", "end"), ("start", "end"), ("open", "close"), ("BEGI
 
 
 def mirror_of(opening: str) -> str:
-    """Return the counterpart of a marker by its form: `</x>` of `<x>`, `[/X]` of `[X]`, `<|x_end|>` of `<|x_start|>`.
-
-    "" if its form implies none.
-    """
+    """Return the counterpart of a marker by its form: `</x>` of `<x>`, `<|x_end|>` of `<|x_start|>`; else ""."""
     for begins, ends in _WORDS_OF_PAIRS:
         word = re.compile(rf"(?<![A-Za-z]){begins}(?![A-Za-z])")
         if word.search(opening):

@@ -41,19 +41,15 @@ def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls:
         reasoned, after_reasoned = _around(conversation, REASONING)
         cut = reasoned.find(reasoning.end) if reasoning.end else -1
         opening = reasoned[cut + len(reasoning.end) :] if cut >= 0 else ""
-        if opening.strip() and not _begins_a_message(opening, conversation.header, after):
+        opened, header, ended = opening.strip(), conversation.header.strip(), after.strip()
+        another = (header and opened.endswith(header)) or (ended and opened.startswith(ended))  # a message of its own
+        if opened and not another:
             mode, start, after = ContentMode.WRAPPED_WITH_REASONING, opening, after_reasoned
     end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
-    conversation.report.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
+    conversation.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
     if mode is ContentMode.WRAPPED_WITH_REASONING:
         turn_end = _around(conversation, None)[1]
     return Content(mode, start, end, turn_start, turn_end)
-
-
-def _begins_a_message(text: str, header: str, turn_end: str) -> bool:
-    """Return whether the text between a thought and content ends one message and begins another."""
-    text, header, turn_end = text.strip(), header.strip(), turn_end.strip()
-    return bool(header and text.endswith(header)) or bool(turn_end and text.startswith(turn_end))
 
 
 def _around(conversation: Conversation, reasoning: str | None) -> tuple[str, str]:
@@ -104,17 +100,12 @@ def split_turn_end(text: str, other: str) -> tuple[str, str]:
             break
     shared = text[at:]
     whole = len(shared.strip()) > _FEWEST and shared.strip() == other.strip()  # the whole end of a turn
-    while shared.strip() and not whole and not _cuttable(text, at):
-        at += 1
-        shared = text[at:]
-    return (text[:at], shared) if shared.strip() else (text, "")
-
-
-def _cuttable(text: str, at: int) -> bool:
-    edges = {0, len(text)}
-    position = 0
+    edges, position = {0, len(text)}, 0
     for marker in markers_of(text):
         position = text.index(marker, position)
         edges |= {position, position + len(marker)}
         position += len(marker)
-    return at in edges or text[at - 1].isspace() or text[at].isspace()
+    while shared.strip() and not whole and not (at in edges or text[at - 1].isspace() or text[at].isspace()):
+        at += 1
+        shared = text[at:]
+    return (text[:at], shared) if shared.strip() else (text, "")

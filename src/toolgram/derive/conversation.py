@@ -1,7 +1,7 @@
 """Asking a chat template how an assistant's turn is written: the probes, and cutting the turn out of the prompt.
 
 Strategy: every probe is one conversation of a user message and an assistant message, made of words that no template
-contains, so that each can be found again.  Only what stands behind the user's message counts, and of that only what
+contains, so that each can be found again.  Only what is after the user's message counts, and of that only what
 the answer adds: tool lists and examples in the system text cannot be mistaken for a call.  Templates differ in what
 they accept (an empty content, the key of the reasoning, arguments as object or text), so the form of the messages is
 itself found by trying, and every refusal is kept for the report.
@@ -32,6 +32,7 @@ FILLER = "Pluvial yammer"  # content, or a thought, for calls that are refused w
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 # Nine letters; more; with a word before them, and as long as more; the name with a counter.
 IDS = ("", "24", "call_24", "call_19", "functions")
+EITHER = (False, True)
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
 
@@ -69,14 +70,19 @@ class Conversation:
     def __init__(self, template: ChatTemplate, report: Report) -> None:
         self.template = template
         self.report = report
+        self.found, self.warn, self.leave_unexplained = report.found, report.warn, report.leave_unexplained
         self.form = MessageForm()
         self.phase = "start"
         self.header = ""
         self._refused: set[str] = set()
         self._cuts: dict[tuple[str, str, str], str] = {}
 
+    def change(self, **changed: Any) -> None:
+        """Change the form of messages."""
+        self.form = replace(self.form, **changed)
+
     def assistant(self, content: str | None, reasoning: str | None = None, calls: Sequence[Call] = ()) -> Message:
-        """The assistant message with these parts, in this template's form."""
+        """Return the assistant message with these parts, in this template's form."""
         message: Message = {"role": "assistant"}
         if content:
             message["content"] = self._content(content)
@@ -89,24 +95,23 @@ class Conversation:
             message |= dict.fromkeys(self.form.reasoning_keys, reasoning)
         elif calls and self.form.thought_with_calls:
             message |= dict.fromkeys(self.form.reasoning_keys or REASONING_KEYS, FILLER)
-        if calls:
-            message["tool_calls"] = [self._tool_call(call) for call in calls]
+        for call in calls:
+            arguments: Any = dict(call.arguments)
+            if self.form.arguments_as_string:
+                arguments = json.dumps(arguments, ensure_ascii=False)
+            function = {"name": call.name, "arguments": arguments}
+            given = {"id": self.given_id(call), "type": "function", "function": function}
+            message.setdefault("tool_calls", []).append(given)
         return message
 
     def _content(self, text: str) -> Any:
         return [{"type": "text", "text": text}] if self.form.content_in_blocks else text
 
-    def _user(self, text: str) -> Message:
-        return {"role": "user", "content": self._content(text)}
-
-    def _tool_call(self, call: Call) -> Message:
-        arguments: Any = dict(call.arguments)
-        if self.form.arguments_as_string:
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        return {"id": self.given_id(call), "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    def _message(self, role: str, text: str, **more: str) -> Message:
+        return {"role": role, "content": self._content(text), **more}
 
     def given_id(self, call: Call) -> str:
-        """The id of a call as the template is given it. In what is printed, the call's own stands for it again."""
+        """Return the id that the template is given for a call. In what is printed, the call's own replaces it."""
         if self.form.ids == "functions":
             return f"functions.{call.name}:0"
         long = (call.id * 3)[:24]
@@ -123,22 +128,24 @@ class Conversation:
         return self.template.render([*system, *messages], tools=tools, add_generation_prompt=prompt, kwargs=variables)
 
     def opening(self, kwargs: Mapping[str, Any] | None = None) -> str:
-        """What the generation prompt adds to a conversation that ends with the user."""
-        user = [self._user(USER)]
+        """Return what the generation prompt adds to a conversation that ends with the user."""
+        user = [self._message("user", USER)]
         base = _after(self.render(user, kwargs=kwargs), USER)
         return _added(base, _after(self.render(user, True, kwargs), USER), "")
 
     def prompt(self, kwargs: Mapping[str, Any] | None = None, with_tools: bool = True) -> str:
-        """The whole prompt of a user message, with the tools or without."""
+        """Return the whole prompt of a user message, with the tools or without."""
         tools = self._tools() if with_tools else None
-        return self.template.render([self._user(USER)], tools=tools, kwargs={**self.form.variables, **(kwargs or {})})
+        return self.template.render(
+            [self._message("user", USER)], tools=tools, kwargs={**self.form.variables, **(kwargs or {})}
+        )
 
     def _tools(self) -> list[Message] | None:
         return {"typed": TOOLS, "text": TEXT_TOOLS}.get(self.form.tools)
 
     def before_turn(self, kwargs: Mapping[str, Any] | None = None) -> str:
-        """What stands behind the user's text when no generation prompt is asked for."""
-        return _after(self.render([self._user(USER)], kwargs=kwargs), USER)
+        """Return what is after the user's text when no generation prompt is asked for."""
+        return _after(self.render([self._message("user", USER)], kwargs=kwargs), USER)
 
     def turn(
         self,
@@ -147,7 +154,7 @@ class Conversation:
         calls: Sequence[Call] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """What an assistant message adds to the prompt, role header included; None if the template refuses it."""
+        """Return what an assistant message adds to the prompt, with its role header; None if it is refused."""
         try:
             turn = self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
             for call in calls if self.form.ids else ():
@@ -158,8 +165,8 @@ class Conversation:
             return None
 
     def turn_or_error(self, message: Message, kwargs: Mapping[str, Any] | None = None) -> str:
-        """The same for a message as it is; raises TemplateError."""
-        user = self._user(USER)
+        """Return the same for a given message. Raises TemplateError."""
+        user = self._message("user", USER)
         base = _after(self.render([user], kwargs=kwargs), USER)
         results = self._results(message)
         full = self._up_to_the_end([user, message, *results], base, kwargs)
@@ -171,10 +178,10 @@ class Conversation:
         return self._cuts[key]
 
     def _up_to_the_end(self, messages: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None) -> str:
-        """What stands behind the user's text, up to the end of these messages, also where another user must follow."""
+        """Return what is after the user's text, up to the end of these messages, also if another user follows."""
         if not self.form.with_user:
             return _after(self.render(messages, kwargs=kwargs), USER)
-        full = self.render([*messages, self._user(USER_AGAIN)], kwargs=kwargs)
+        full = self.render([*messages, self._message("user", USER_AGAIN)], kwargs=kwargs)
         before, _, said = full.rpartition(USER_AGAIN)[0].rpartition(USER)
         header = common_suffix([before, said])
         if base.strip() and base in header:
@@ -182,26 +189,19 @@ class Conversation:
         return said.removesuffix(header)
 
     def _results(self, message: Message) -> list[Message]:
-        """The results of a message's calls, where the template wants them."""
+        """Return the results of a message's calls, where the template wants them."""
         calls = message.get("tool_calls", ()) if self.form.with_results else ()
-        return [
-            {
-                "role": "tool",
-                "tool_call_id": call["id"],
-                "name": call["function"]["name"],
-                "content": self._content(RESULT),
-            }
-            for call in calls
-        ]
+        functions = [(call["id"], call["function"]["name"]) for call in calls]
+        return [self._message("tool", RESULT, tool_call_id=number, name=name) for number, name in functions]
 
     def printed_result(self) -> str:
-        """What a tool's answer adds; "" if it is refused, or printed as a message of any other role is."""
-        answer = {"role": "assistant", "content": self._content(CONTENT)}
+        """Return what a tool's answer adds; "" if it is refused, or printed as a message of any other role is."""
+        answer = self._message("assistant", CONTENT)
         texts = []
         for role in ("tool", NOBODY):
-            message = {"role": role, "name": "f", "tool_call_id": CALLS[0].id, "content": self._content(RESULT)}
+            message = self._message(role, RESULT, name="f", tool_call_id=CALLS[0].id)
             try:
-                texts.append(_after(self.render([self._user(USER), answer, message]), CONTENT))
+                texts.append(_after(self.render([self._message("user", USER), answer, message]), CONTENT))
             except TemplateError:
                 texts.append("")
         return texts[0] if RESULT in texts[0] and texts[0] != texts[1].replace(NOBODY, "tool") else ""
@@ -209,10 +209,10 @@ class Conversation:
     def _printed_results(
         self, user: Message, message: Message, results: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None
     ) -> str:
-        """What these results add behind an answer of content, or behind themselves, where that is refused."""
+        """Return what these results add after an answer of content, or after themselves, if that is refused."""
         if not results:
             return ""
-        answer = {"role": "assistant", "content": self._content(CONTENT)}
+        answer = self._message("assistant", CONTENT)
         try:
             without = self._up_to_the_end([user, answer], base, kwargs)
             return self._up_to_the_end([user, answer, *results], base, kwargs).removeprefix(without)
@@ -221,8 +221,8 @@ class Conversation:
             return _added(once, self._up_to_the_end([user, message, *results, *results], base, kwargs), "")
 
     def turn_in_history(self, message: Message) -> str | None:
-        """The same with another user message behind it, up to that one's text."""
-        user, again = self._user(USER), self._user(USER_AGAIN)
+        """Return the same if another user message follows, up to the text of that one."""
+        user, again = self._message("user", USER), self._message("user", USER_AGAIN)
         try:
             base = _after(self.render([user]), USER)
             full = _after(self.render([user, message, again]), USER)
@@ -241,49 +241,42 @@ class Conversation:
             self.report.failed.append(FailedProbe(self.phase, asked, error))
 
     def body(self, turn: str) -> str:
-        """A turn without its role header."""
+        """Return a turn without its role header."""
         return turn[len(self.header) :] if turn.startswith(self.header) else turn
 
 
 def settle_form(conversation: Conversation) -> None:
     """Find a form of conversation in which the template prints the content of an assistant message.
 
-    Where it refuses content in every form, another message of the user is given behind it, and then calls beside it.
+    Where it refuses content in every form, another message of the user is given after it, and then calls beside it.
     """
     first: TemplateError | None = None
     plain = conversation.form
-    forms = product((False, True), (False, True), ("typed", "text", "none"), (False, True))
-    for with_user, blocks, tools, with_system in forms:
-        conversation.form = replace(
-            plain, tools=tools, with_system=with_system, content_in_blocks=blocks, with_user=with_user
-        )
+    usual = {"content_in_blocks": EITHER, "tools": ("typed", "text", "none")}
+    for conversation.form in forms(plain, with_user=EITHER, **usual, with_system=EITHER):
         problem = _prints(conversation, CONTENT, ())
         if problem is None:
             return _settled(conversation)
         first = first or problem
-    enough = time_left() / 2
-    for (content, empty), form in product(((CONTENT, ""), (None, ""), (None, None)), _forms_with_calls(plain)):
-        if time_left() < enough:
-            break
-        conversation.form = replace(form, empty_content=empty)
-        if _prints(conversation, content, CALLS[:1]) is None:
-            how = "content is printed beside calls only" if content else "calls are printed, and no content"
-            conversation.report.found("T1", how, "in any other form it is refused")
-            return _settled(conversation)
     assert first is not None
+    enough = time_left() / 2
+    rest = {"with_user": EITHER, "with_results": EITHER, "with_system": EITHER, "arguments_as_string": EITHER}
+    for content, empty in ((CONTENT, ""), (None, ""), (None, None)):
+        changed = replace(plain, empty_content=empty)
+        for conversation.form in forms(changed, thought_with_calls=EITHER, **usual, **rest, ids=IDS):
+            if time_left() < enough:
+                raise first
+            if _prints(conversation, content, CALLS[:1]) is None:
+                how = "content is printed beside calls only" if content else "calls are printed, and no content"
+                conversation.found("T1", how, "in any other form it is refused")
+                return _settled(conversation)
     raise first
 
 
-def _forms_with_calls(plain: MessageForm) -> Iterator[MessageForm]:
-    """The forms in which content may be given beside calls."""
-    either = (False, True)
-    for thought, blocks, tools, with_user, with_results, system, as_string, ids in product(
-        either, either, ("typed", "text", "none"), either, either, either, either, IDS
-    ):
-        yield replace(
-            plain, thought_with_calls=thought, content_in_blocks=blocks, tools=tools, with_user=with_user,
-            with_results=with_results, with_system=system, arguments_as_string=as_string, ids=ids,
-        )  # fmt: skip
+def forms(plain: MessageForm, **choices: Sequence[Any]) -> Iterator[MessageForm]:
+    """Yield the form with each combination of these choices; the last one changes first."""
+    for values in product(*choices.values()):
+        yield replace(plain, **dict(zip(choices, values, strict=True)))
 
 
 def _prints(conversation: Conversation, content: str | None, calls: Sequence[Call]) -> TemplateError | None:
@@ -305,25 +298,19 @@ def _prints(conversation: Conversation, content: str | None, calls: Sequence[Cal
 
 def _settled(conversation: Conversation) -> None:
     if conversation.form.with_user:
-        conversation.report.found("T1", "an answer is given with a user's message behind it", "else it is refused")
+        conversation.found("T1", "an answer is given with a user's message behind it", "else it is refused")
     if conversation.form.tools == "none":
-        conversation.report.warn("the template cannot be rendered with tools; it was analysed without")
+        conversation.warn("the template cannot be rendered with tools; it was analysed without")
     if conversation.form.variables:
-        conversation.report.warn(
-            f"the template needs variables that are not usual: {sorted(conversation.form.variables)}"
-        )
+        conversation.warn(f"the template needs variables that are not usual: {sorted(conversation.form.variables)}")
 
 
 def _define_missing(conversation: Conversation, error: TemplateError) -> bool:
     """Define a variable that the template uses without asking whether it is there."""
-    match = re.match(r"'(\w+)' is undefined", error.problem)
-    if (
-        match is None
-        or match.group(1) not in conversation.template.names
-        or match.group(1) in conversation.form.variables
-    ):
+    match, known = re.match(r"'(\w+)' is undefined", error.problem), conversation.form.variables
+    if match is None or match[1] not in conversation.template.names or match[1] in known:
         return False
-    conversation.form = replace(conversation.form, variables={**conversation.form.variables, match.group(1): ""})
+    conversation.change(variables={**known, match[1]: ""})
     return True
 
 
@@ -336,7 +323,7 @@ _SAID = (CONTENT, CONTENT_AGAIN, REASONING, *(call.name for call in CALLS), *(ca
 
 
 def _from_prompt(turn: str, opening: str) -> str:
-    """A turn from the generation prompt on: what stands before that closes the user's message, where one follows it."""
+    """Return a turn from the generation prompt on. What comes before that closes the user's message."""
     bare = opening.lstrip()
     at = turn.find(bare) if bare.strip() else -1
     if at <= 0 or turn.startswith(opening) or any(word in turn[:at] for word in _SAID):
@@ -345,7 +332,7 @@ def _from_prompt(turn: str, opening: str) -> str:
 
 
 def _added(base: str, full: str, opening: str) -> str:
-    """What `full` has more than `base`. Where that can be cut out in several places, it begins like `opening`."""
+    """Return what `full` has more than `base`. If several places are possible, it begins like `opening`."""
     before = shared_length([base, full])
     after = shared_length([base[::-1], full[::-1]])
     size = len(full) - len(base)

@@ -27,7 +27,7 @@ from toolgram.derive.isolated import derive_apart
 from toolgram.derive.keeping import as_data, from_data, load, save
 from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.report import ReportBuilder
+from toolgram.derive.report import DeriveReport, Found
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, text_alone, without_calls
 from toolgram.derive.unexplained import find_unexplained
@@ -59,20 +59,20 @@ def derive_format(
     seconds: float = DERIVATION_SECONDS,
     isolate: bool = False,
 ) -> Format:
-    """The format in which a model with this Jinja chat template writes, found out by comparing renderings.
+    """Return the format in which a model with this Jinja chat template writes, found by comparing renderings.
 
-    `bos_token` and `eos_token` are the tokenizer's, as text; `chat_template_kwargs` variables that every rendering
-    gets. `special_tokens` are its other special tokens, which count by id where ids are given, and `end_tokens` those
-    that end an output; a template need not show them. `name` is the format's own name. The result has a `report`
+    `bos_token` and `eos_token` are the tokenizer's, as text; `chat_template_kwargs` are variables for every rendering.
+    `special_tokens` are its other special tokens, which count by id if ids are given, and `end_tokens` those that end
+    an output; a template need not show them. `name` is the format's own name. The result has a `report`
     (`DeriveReport`): every finding with its evidence, and the messages that were written and read again as proof.
 
     Takes some tens of milliseconds the first time and microseconds after that, as results are kept in memory; with
     `cache_dir`, or the environment variable TOOLGRAM_CACHE, on disk as well. Templates are not trusted: rendering is
-    sandboxed, and all of it stops after so many `seconds` of the processor. With `isolate` another process does all of
-    it, which the system limits: nothing that a template does can cost more, and the report has no `analysis`.
+    sandboxed, and everything stops after so many `seconds` of the processor. With `isolate`, a separate process that
+    the system limits does all of it: a template can cost no more, and the report has no `analysis`.
 
     Raises TemplateError for a template that cannot be rendered or costs too much (CostlyTemplate), and, with `strict`,
-    FormatError where a message does not come back or anything is left unexplained (`report.ok` is false).
+    FormatError if a message does not come back or anything is left unexplained (`report.ok` is false).
     """
     tokens = Tokens(bos_token, eos_token, tuple(special_tokens), tuple(end_tokens))
     given = [chat_template, asdict(tokens), name, dict(chat_template_kwargs or {})]
@@ -102,18 +102,13 @@ def derive_format(
 def derive_now(
     chat_template: str, tokens: Mapping[str, Any], name: str, kwargs: Mapping[str, Any] | None, seconds: float
 ) -> dict[str, Any]:
-    """The same as data (`keeping`), made anew: what a process of its own does. Raises TemplateError."""
+    """Return a new derived format as data (`keeping`), for a separate process. Raises TemplateError."""
     return as_data(_bounded(chat_template, Tokens(**tokens), name, kwargs, seconds))
 
 
 def _apart(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None, seconds: float) -> Format:
     """Derive in a process of its own."""
-    question = {
-        "chat_template": template,
-        "tokens": asdict(tokens),
-        "name": name,
-        "kwargs": dict(kwargs or {}),
-    }
+    question = {"chat_template": template, "tokens": asdict(tokens), "name": name, "kwargs": dict(kwargs or {})}
     try:
         json.dumps(question)
     except (TypeError, ValueError) as error:
@@ -140,39 +135,39 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     compiled = ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs)
     result = analyse_compiled(compiled)
     result.written = write_messages(compiled, result)
-    report = ReportBuilder(result, warnings=list(result.report.warnings))
-    choice = choose(result, tokens, lambda: _derived(result, name, tokens, report))
-    fmt, report.probes, report.shipped, report.asked = (
-        choice.taken.fmt, choice.taken.probes, choice.taken.shipped, choice.said,
-    )  # fmt: skip
-    if report.shipped:  # nothing in it rests on the analysis
+    choice = choose(result, tokens, lambda: _derived(result, name, tokens))
+    fmt, taken, report = choice.taken.fmt, choice.taken, result.report
+    why = ""
+    if taken.shipped:  # nothing in it rests on the analysis
         report.unexplained.clear()
-        result.report.unexplained.clear()
-        report.why = f"it is near the template, and reads {choice.taken.score} of the {len(report.probes)} messages"
-    report.unexplained += find_unexplained(result, report)
-    for failed in report.failed:
-        report.warnings.append(f"{failed.case} ({failed.prompt}): {failed.problem}")
-    spec = fmt.spec if report.shipped else _saying_what_is_open(fmt.spec, report)
-    return Format(spec, fmt.machine_text, report.report(time.perf_counter() - began))
+        why = f"it is near the template, and reads {taken.score} of the {len(taken.probes)} messages"
+    problems = [f"{each.case} ({each.prompt}): {each.problem}" for each in taken.failed]
+    unexplained = find_unexplained(result, taken)
+    spec = fmt.spec if taken.shipped else _saying_what_is_open(fmt.spec, [*unexplained, *problems])
+    return Format(
+        spec,
+        fmt.machine_text,
+        DeriveReport(
+            result, taken.shipped, why, tuple(taken.probes), (*report.warnings, *problems), tuple(unexplained),
+            Found.of(result), time.perf_counter() - began, tuple(choice.said),
+        ),
+    )  # fmt: skip
 
 
-def _saying_what_is_open(spec: Spec, report: ReportBuilder) -> Spec:
-    """The specification, with a comment in its grammar for all that is open; `check` lists them."""
-    found = [*report.unexplained, *(f"{each.case} ({each.prompt}): {each.problem}" for each in report.failed)]
+def _saying_what_is_open(spec: Spec, found: Sequence[str]) -> Spec:
+    """Return the specification with a comment in its grammar for each open question; `check` lists them."""
     lines = "".join(f"{OPEN}{short(each)}\n" for each in found)
     return replace(spec, grammar_text=f"{lines}{spec.grammar_text}") if lines else spec
 
 
-def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens, report: ReportBuilder) -> Candidate:
+def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Candidate:
     """Write the derived format, and read with it the messages of the proof and its own files."""
     look("writing the two files")
-    fmt = _synthesised(result, name, tokens, report)
-    look("compiling the derived format")
-    _ = fmt.program
+    fmt = _synthesised(result, name, tokens)
     return Candidate(fmt, [*probe(fmt, result), probe_files(fmt)])
 
 
-def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: ReportBuilder) -> Format:
+def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Format:
     try:
         builder = synthesise(result, name, tokens)
         fmt = Format(builder.spec(), builder.machine())
@@ -182,13 +177,12 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: 
         problem = str(error)
     except FormatError as error:
         problem = error.problem
-    report.unexplained.append(f"the calls cannot be expressed, and are read as text: {problem}")
-    report.warnings += report.unexplained
+    result.report.leave_unexplained(f"the calls cannot be expressed, and are read as text: {problem}")
     try:
         builder = without_calls(result, name, tokens)
         return Format(builder.spec(), builder.machine())
     except FormatError as error:
-        report.unexplained.append(f"reasoning and content cannot be told apart: {error.problem}")
+        result.report.leave_unexplained(f"reasoning and content cannot be told apart: {error.problem}")
     builder = text_alone(result, name, tokens)
     return Format(builder.spec(), builder.machine())
 
@@ -196,14 +190,10 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens, report: 
 def _insist(fmt: Format) -> None:
     report = fmt.report
     assert report is not None
+    problem = "; ".join(report.unexplained[:3])
     if report.failed:
-        first = report.failed[0]
-        raise FormatError(
-            fmt.name,
-            f"{len(report.failed)} of {len(report.probes)} messages that the template writes do not come back, first "
-            f"{first.case}: {first.problem}",
-            "see `fmt.report` (derive without strict), or write the two files by hand",
-        )
-    if report.unexplained:
+        count, first = f"{len(report.failed)} of {len(report.probes)}", report.failed[0]
+        problem = f"{count} messages that the template writes do not come back, first {first.case}: {first.problem}"
+    if not report.ok:
         remedy = "see `fmt.report` (derive without strict), or write the two files by hand"
-        raise FormatError(fmt.name, "; ".join(report.unexplained[:3]), remedy)
+        raise FormatError(fmt.name, problem, remedy)

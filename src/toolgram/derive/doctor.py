@@ -7,13 +7,12 @@ named format and the derived one read them, and the first that they read differe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from toolgram.derive.result import DiffAnalysisResult
-from toolgram.derive.verification import passed, probe
+from toolgram.derive.verification import loaded, passed, probe
 from toolgram.errors import ToolgramError
 from toolgram.explain import recognise
 from toolgram.formats import Format, format_names, get_format
@@ -50,25 +49,12 @@ class Diagnosis:
 
     @property
     def ok(self) -> bool:
-        """The format reads everything that the template writes, and the outputs as the derived format does."""
+        """Return whether the format reads what the template writes, and the outputs as the derived format does."""
         return self.read == self.written > 0 and not self.outputs_read_differently
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-able data."""
-        return {
-            "ok": self.ok,
-            "format": self.format,
-            "read": self.read,
-            "written": self.written,
-            "first": _as_data(self.first),
-            "better": self.better or None,
-            "better_read": self.better_read,
-            "derived_read": self.derived_read,
-            "outputs": self.outputs,
-            "outputs_read_differently": self.outputs_read_differently,
-            "first_output": _as_data(self.first_output),
-            "notes": list(self.notes),
-        }
+        """Return the diagnosis as JSON-able data."""
+        return {"ok": self.ok, **asdict(self), "better": self.better or None}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -117,7 +103,7 @@ def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagn
 
 
 def _better(result: DiffAnalysisResult, least: int, but: str, texts: Sequence[str]) -> tuple[str, int]:
-    """The shipped format that reads most of what the template writes, where that is more.
+    """Return the shipped format that reads most of what the template writes, if that is more.
 
     Of several that read as much, the recogniser says which is meant, from the texts that the template writes.
     """
@@ -145,24 +131,11 @@ def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Se
 
 
 def _gist(message: Message) -> dict[str, Any]:
-    calls = [(call.name, _loaded(call.arguments), call.status) for call in message.tool_calls]
+    calls = [(call.name, loaded(call.arguments), call.status) for call in message.tool_calls]
     return {"calls": calls, "content": message.content, "reasoning": message.reasoning}
 
 
-def _loaded(arguments: str) -> Any:
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-
-
-def _as_data(difference: Difference | None) -> dict[str, str] | None:
-    if difference is None:
-        return None
-    return {"case": difference.case, "output": difference.output, "problem": difference.problem}
-
-
 def _shown(text: str, most: int = 300) -> str:
-    """A text on one line."""
+    """Return a text on one line."""
     line = text.encode("unicode_escape").decode() if "\n" in text else text
     return line if len(line) <= most else line[:most] + " ..."

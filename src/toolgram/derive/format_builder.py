@@ -46,7 +46,7 @@ class FormatBuilder:
     comment: str = ""
     initial: str = START
     fragments: list[dict[str, str]] = field(default_factory=list)
-    recovered: str = ""  # the state behind what is left of a broken call, where no fragment says
+    recovered: str = ""  # the state after what is left of a broken call, where no fragment says
     terminals: dict[str, Literal | Run] = field(default_factory=dict)
     states: dict[str, _State] = field(default_factory=dict)
     rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -57,22 +57,18 @@ class FormatBuilder:
     owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
     open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
 
-    # --- parts ----------------------------------------------------------------------------------------------------
-
     def use(self, fragment: str, names: Mapping[str, str]) -> None:
         """Import a fragment. `names` are its markers, and new names for its states, exits and JSON paths."""
         given = {key: value for key, value in names.items() if key != value}
         self.fragments.append({"fragment": fragment, **given})
-        load = _load()
-        self.taken |= {given.get(name, name) for name in names_in(load(fragment), load)}
+        self.taken |= {given.get(name, name) for name in names_in(_load(fragment), _load)}
 
     def fold(self, fragment: str, names: Mapping[str, str]) -> bool:
         """Import a fragment in place of states and rows, where they say all that it says. Returns whether they do."""
-        load = _load()
-        known = names_in(load(fragment), load)
+        known = names_in(_load(fragment), _load)
         given = {key: value for key, value in names.items() if key != value and key in known}
         entry = {"fragment": fragment, **given}
-        said = compose(MachineFile("", {"format": {}, "machine": {"import": [entry]}}, {}), load).data["machine"]
+        said = compose(MachineFile("", {"format": {}, "machine": {"import": [entry]}}, {}), _load).data["machine"]
         rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
         for row in said["transitions"]:
             for source in sources_of(row):
@@ -89,24 +85,23 @@ class FormatBuilder:
         return True
 
     def literal(self, role: str, text: str) -> str:
-        """The terminal that is `text`, named by its role unless it has a name already."""
-        for name, shape in self.terminals.items():
-            if isinstance(shape, Literal) and shape.text == text:
-                return name
+        """Return the terminal that is `text`, named by its role unless it has a name already."""
+        if name := next(self._named(text), ""):
+            return name
         name = self._free(role)
         self.terminals[name] = Literal(name, text, either_end="\n" in text)
         return name
 
     def has(self, text: str) -> bool:
-        """Whether there is a terminal that is `text`."""
-        return any(isinstance(shape, Literal) and shape.text == text for shape in self.terminals.values())
+        """Return whether there is a terminal that is `text`."""
+        return any(self._named(text))
 
     def means_nothing(self, text: str) -> bool:
-        """Whether this text is dropped wherever text may stand."""
-        return any(
-            isinstance(shape, Literal) and shape.text == text and ("content", name) in self.rows
-            for name, shape in self.terminals.items()
-        )
+        """Return whether this text is dropped wherever text may be."""
+        return any(("content", name) in self.rows for name in self._named(text))
+
+    def _named(self, text: str) -> Iterator[str]:
+        return (name for name, shape in self.terminals.items() if isinstance(shape, Literal) and shape.text == text)
 
     def owe(self, openers: Sequence[str], closers: Sequence[str]) -> None:
         """Declare what closes the markers before a call, from the outside in; closing markers come from the inside out.
@@ -117,7 +112,7 @@ class FormatBuilder:
         self.owed += [(opener, closer) for opener, closer in pairs if len(closer) > 1 and closer not in openers]
 
     def _pairs(self) -> dict[str, str | list[str]]:
-        """The pairs by name, without what ends the turn. A separator may close one call and open the next."""
+        """Return the pairs by name, without what ends the turn. A separator may close one call and open the next."""
         names = {shape.text: name for name, shape in self.terminals.items() if isinstance(shape, Literal)}
         stop = self.about.get("stop", ())
         found: dict[str, list[str]] = {}
@@ -133,7 +128,7 @@ class FormatBuilder:
         return [self.literal(role, text) for text in texts]
 
     def run(self, role: str, first: str, rest: str, most: int) -> str:
-        """A terminal that is a run: a character of `first`, and up to `most` - 1 of `rest`."""
+        """Return a terminal that is a run: a character of `first`, and up to `most` - 1 of `rest`."""
         pattern = f"{first}{{1,{most}}}" if first == rest else f"{first}{rest}{{0,{most - 1}}}"
         known = self.terminals.get(role)
         if isinstance(known, Run) and known.pattern == pattern:
@@ -143,35 +138,34 @@ class FormatBuilder:
         return name
 
     def blanks(self) -> str:
-        """The terminal of a run of blanks."""
+        """Return the terminal of a run of blanks."""
         if BLANK not in self.terminals:
             self.terminals[BLANK] = Run(BLANK, f"{_BLANK_CLASS}{{1,{MOST_BLANKS}}}", _BLANK_CLASS, MOST_BLANKS)
         return BLANK
 
     def state(self, role: str, *tags: str, text: str = "") -> str:
-        """A new state, named by its role. Text leads from it to `text`, or stays in it."""
+        """Return a new state, named by its role. Text leads from it to `text`, or stays in it."""
         name = _numbered(role, self.taken)
         self.taken.add(name)
         self.states[name] = _State(tags, text)
         return name
 
     def begin(self, initial: str) -> None:
-        """An output begins in `initial`; text leads from there to the state of content."""
+        """Let an output begin in `initial`; text leads from there to the state of content."""
         self.initial = initial
         self.states[START] = _State(("content",), "")
 
     def closed(self, role: str) -> str:
-        """A new state of content behind a call, which text leaves."""
+        """Return a new state of content after a call, which text leaves."""
         return self.state(role, "content", text=START)
 
     def to(self, trigger: str, sources: str | Iterable[str], dest: str, *actions: str) -> None:
-        """A transition from each source (a state, or a tag for all that have it), "=" to itself; the first one that is
-        given stays."""
+        """Add a transition from each source (a state or a tag), "=" to the source itself. The first one stays."""
         for source in [sources] if isinstance(sources, str) else sources:
             self.rows.setdefault((source, trigger), (dest, actions))
 
     def loop_blanks(self, *states: str) -> None:
-        """Blanks may stand in these states."""
+        """Blanks may be in these states."""
         self.to(self.blanks(), states, "=")
 
     def take(self, module: str, *names: str) -> None:
@@ -182,24 +176,20 @@ class FormatBuilder:
     def _free(self, role: str) -> str:
         return _numbered(role, {*self.terminals, *self.texts, *FREE_TEXT})
 
-    # --- what the parts make --------------------------------------------------------------------------------------
-
     def composed(self) -> Mapping[str, Any]:
-        """The machine with its fragments put in, and with the rows that follow from the states."""
-        machine: Mapping[str, Any] = compose(self._machine_file(), _load()).data["machine"]
+        """Return the machine with its fragments put in, and with the rows that follow from the states."""
+        machine: Mapping[str, Any] = compose(self._machine_file(), _load).data["machine"]
         return machine
 
     def end_open_calls(self, machine: Mapping[str, Any]) -> None:
-        """What nothing closes is closed by whatever leads on from its state."""
+        """Close each call that nothing closes by what leads on from its state."""
         for row in machine["transitions"]:
             for state in set(sources_of(row)) & set(self.open_ended):
                 if row["trigger"] not in (BLANK, *self.open_ended[state]):
                     self.rows[state, row["trigger"]] = row["dest"], ("close_arguments", "end_call", *_actions(row))
 
-    # --- the files ------------------------------------------------------------------------------------------------
-
     def grammar(self) -> str:
-        """The text of the .lark file."""
+        """Return the text of the .lark file."""
         about = [f"// {line}".rstrip() for line in self.comment.splitlines()]
         imports = [f"%import .common.{module} ({', '.join(names)})" for module, names in self.imports.items()]
         rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
@@ -213,17 +203,17 @@ class FormatBuilder:
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def declared(self) -> list[str]:
-        """The terminals that follow from the machine: those that a rule names, and those of imported rules."""
+        """Return the terminals that follow from the machine: those that a rule names, and those of imported rules."""
         named = {name for names in self.imports.values() for name in names}
         named |= {name for rule in self.rules for name in re.findall(r"\w+", rule)}
         return [name for name in FREE_TEXT if name in named]
 
     def machine(self) -> str:
-        """The text of the .yaml file."""
+        """Return the text of the .yaml file."""
         return machine_text(self.machine_dict(), self.comment.partition("\n")[0])
 
     def machine_dict(self) -> dict[str, Any]:
-        """What the .yaml file says, as data."""
+        """Return what the .yaml file says, as data."""
         machine: dict[str, Any] = {
             "name": self.name if Path(f"{self.name}.yaml").stem != self.name else "",
             "initial": self.initial if self.initial != START else "",
@@ -242,7 +232,7 @@ class FormatBuilder:
         return MachineFile(f"{self.name}.yaml", self.machine_dict(), {})
 
     def _state_entries(self) -> Iterator[dict[str, Any]]:
-        """The states, those that are alike in one entry."""
+        """Yield the states, those that are alike in one entry."""
         alike: dict[_State, list[str]] = {}
         for name, state in self.states.items():
             alike.setdefault(state, []).append(name)
@@ -255,7 +245,7 @@ class FormatBuilder:
             yield entry
 
     def _row_entries(self) -> Iterator[dict[str, Any]]:
-        """The transitions, those that differ in nothing but their source, or their trigger, in one entry."""
+        """Yield the transitions, those that differ in nothing but their source, or their trigger, in one entry."""
         by_trigger: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
         for (source, trigger), (dest, actions) in self.rows.items():
             by_trigger.setdefault((trigger, source if dest == "=" else dest, actions), []).append(source)
@@ -271,7 +261,7 @@ class FormatBuilder:
             yield {**entry, "after": _one_or_all(actions)} if actions else entry
 
     def spec(self) -> Spec:
-        """The specification, as reading the two files would give it. Raises FormatError where it cannot run."""
+        """Return the specification, as reading the two files would give it. Raises FormatError if it cannot run."""
         declared = sorted(self.declared())
         known = {**dict.fromkeys([*self.texts, *declared]), **self.terminals}
         shapes = {name: lambda shape=shape: shape for name, shape in known.items()}
@@ -280,7 +270,7 @@ class FormatBuilder:
 
 
 def sources_of(row: Mapping[str, Any]) -> list[str]:
-    """The states that a row of a composed machine leaves."""
+    """Return the states that a row of a composed machine leaves."""
     return [row["source"]] if isinstance(row["source"], str) else row["source"]
 
 
@@ -289,8 +279,8 @@ def _actions(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (after,) if isinstance(after, str) else tuple(after)
 
 
-def _load() -> Any:
-    return fragment_loader([grammar_home().parent / "machines"])
+def _load(fragment: str) -> Any:
+    return fragment_loader([grammar_home().parent / "machines"])(fragment)
 
 
 def _one_or_all(names: Sequence[str]) -> str | list[str]:
@@ -298,7 +288,7 @@ def _one_or_all(names: Sequence[str]) -> str | list[str]:
 
 
 def _numbered(role: str, taken: Iterable[str]) -> str:
-    """The name, with a number where it is taken."""
+    """Return the name, with a number where it is taken."""
     name, number = role, 2
     while name in taken:
         name, number = f"{role}_{number}", number + 1
@@ -306,22 +296,12 @@ def _numbered(role: str, taken: Iterable[str]) -> str:
 
 
 def _written(shape: Literal | Run) -> str:
-    """A terminal as a Lark file says what it is."""
+    """Return a terminal as a Lark file says what it is."""
     exact = isinstance(shape, Literal) and not shape.either_end
     return quoted(shape.text) if isinstance(shape, Literal) and exact else f"/{slashed(shape.pattern)}/"
 
 
 def quoted(text: str) -> str:
-    """A text as a Lark string."""
+    """Return a text as a Lark string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(_SHORT.get(char, char) if char.isprintable() else _code(char) for char in escaped) + '"'
-
-
-_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
-
-
-def _code(character: str) -> str:
-    if character in _SHORT:
-        return _SHORT[character]
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped) + '"'

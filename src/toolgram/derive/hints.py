@@ -8,6 +8,9 @@ as it prints an unknown role, is made for a model that calls.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from toolgram.derive.comparing import compare
 from toolgram.derive.conversation import SWITCHES, Conversation
 from toolgram.derive.conversation import TOOLS as TOOL_DICTS
@@ -19,33 +22,23 @@ TOOLS, THINKING, RESULTS = "tools", "thinking", "what a tool answers"
 def find_instructions(conversation: Conversation, has_calls: bool, has_reasoning: bool) -> dict[str, str]:
     """Return the prompt's text about calls and about thinking, if the turns show neither."""
     found: dict[str, str] = {}
+    names, prompt = conversation.template.names, conversation.prompt
     try:
         if not has_calls and conversation.form.tools != "none":
-            told = compare(conversation.prompt(), conversation.prompt(with_tools=False)).left
-            found[TOOLS] = told or _about_tools(conversation)
+            without = prompt(with_tools=False)
+            own = (name for name in sorted(names) if name.endswith("_tools"))  # such as `xml_tools`
+            others = ((prompt({name: TOOL_DICTS}, False), without) for name in own)
+            found[TOOLS] = _added(chain([(prompt(), without)], others))
         if not has_calls:
             found[RESULTS] = conversation.printed_result()
         if not has_reasoning:
-            found[THINKING] = _about_thinking(conversation)
+            switches = (switch for switch in SWITCHES if switch in names)
+            found[THINKING] = _added((prompt({each: True}, False), prompt({each: False}, False)) for each in switches)
     except TemplateError as error:
         conversation.refused("the prompt without tools, with thinking on and off", error)
     return {topic: text for topic, text in found.items() if text.strip()}
 
 
-def _about_tools(conversation: Conversation) -> str:
-    """Return the prompt's text if the tools are given under a name of the template's own, such as `xml_tools`."""
-    for name in sorted(conversation.template.names):
-        if name.endswith("_tools"):
-            text = compare(conversation.prompt({name: TOOL_DICTS}, False), conversation.prompt(with_tools=False)).left
-            if text.strip():
-                return text
-    return ""
-
-
-def _about_thinking(conversation: Conversation) -> str:
-    for switch in SWITCHES:
-        if switch in conversation.template.names:
-            text = compare(conversation.prompt({switch: True}, False), conversation.prompt({switch: False}, False)).left
-            if text.strip():
-                return text
-    return ""
+def _added(prompts: Iterable[tuple[str, str]]) -> str:
+    """Return what the first of two prompts has more than the second, for the first pair that differs."""
+    return next((text for text in (compare(*pair).left for pair in prompts) if text.strip()), "")

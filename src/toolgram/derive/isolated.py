@@ -19,6 +19,11 @@ from contextlib import suppress
 from threading import Lock, Timer
 from typing import Any
 
+try:
+    import resource
+except ImportError:  # a system without limits
+    resource = None  # type: ignore[assignment]
+
 from toolgram.derive.errors import CostlyTemplate, TemplateError
 from toolgram.limits import CHILD_MEGABYTES
 
@@ -101,9 +106,6 @@ def derive_apart(question: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     return dict(answer["format"])
 
 
-# --- the child ------------------------------------------------------------------------------------------------------
-
-
 def serve(derive: Callable[..., Any]) -> None:
     """Answer questions, one per line, until the input ends: each answer is the result of `derive`."""
     _limit_memory()
@@ -119,31 +121,24 @@ def serve(derive: Callable[..., Any]) -> None:
 
 
 def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # a system without limits
-        return
-    for kind, most in (
-        (resource.RLIMIT_AS, CHILD_MEGABYTES << 20),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        _, hard = resource.getrlimit(kind)
-        within = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        try:
-            resource.setrlimit(kind, (within, within))
-        except (OSError, ValueError):
-            continue  # a system that does not limit this
+    if resource is not None:
+        _limit(resource.RLIMIT_AS, CHILD_MEGABYTES << 20)
+        _limit(resource.RLIMIT_CORE, 0)
+        _limit(resource.RLIMIT_FSIZE, 0)
 
 
 def _limit_time(seconds: float) -> None:
     """End this process after it has used this much more processor time."""
-    try:
-        import resource
-    except ImportError:
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    until = int(used.ru_utime + used.ru_stime + seconds) + 1
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    if hard == resource.RLIM_INFINITY or until < hard:
-        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        most = int(used.ru_utime + used.ru_stime + seconds) + 1
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        _limit(resource.RLIMIT_CPU, most, hard)
+
+
+def _limit(kind: int, most: int, hard: int | None = None) -> None:
+    """Set a limit, if the system has it. The hard limit comes down with it, or stays as given."""
+    _, known = resource.getrlimit(kind)
+    within = most if known == resource.RLIM_INFINITY else min(most, known)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(kind, (within, within if hard is None else hard))

@@ -1,6 +1,6 @@
-"""Calls that are JSON objects: alone, in a list, or one behind the other, with or without markers around them.
+"""Calls that are JSON objects: alone, in a list, or one after the other, with or without markers around them.
 
-Strategy: the fragments of the shipped formats read the JSON; here stand the markers around it and the names of its
+Strategy: the fragments of the shipped formats read the JSON; here are the markers around it and the names of its
 keys.  More is taken than the template shows, because models do write it: keys in any order, an object for a list and a
 list for an object, the usual names of the keys, and OpenAI's wrapper around the function.
 """
@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, pieces, whole
-from toolgram.derive.result import DiffAnalysisResult, JsonFields
+from toolgram.derive.paths import Path, add_closers, close_arguments, pieces, whole
+from toolgram.derive.result import ArgumentsStyle, DiffAnalysisResult, JsonFields
 from toolgram.spec.composition import START
 from toolgram.spec.data import Literal
 
@@ -26,7 +26,7 @@ _ARGS = "args"  # a key that models write for the arguments; the shared grammar 
 
 
 def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[str]:
-    """Add the calls. Returns the states behind a call, which text leaves."""
+    """Add the calls. Returns the states after a call, which text leaves."""
     calls, markers = result.calls, result.markers
     assert calls is not None
     listed = calls.section_start.rstrip().endswith("[")
@@ -39,7 +39,9 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     closers = [*pieces(markers.per_call_end)]
     literals = [shape.text for shape in builder.terminals.values() if isinstance(shape, Literal)]
     several = listed or not any(text[0] == "[" for text in literals)
-    builder.about["python_json"] = True
+    python = calls.arguments.style is ArgumentsStyle.PYTHON_DICT or result.json_fields.almost
+    if before or python:  # nothing tells a call without a marker from prose but that it is JSON
+        builder.about["python_json"] = True
     if result.json_fields.name_is_key:
         builder.use("json_named_call_list", {START: DONE})
         builder.take("named_envelope", "call_list", "envelope")
@@ -53,8 +55,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     leaving = [DONE]
     both = ([*closers, *pieces(section_end)], alone_end)
     closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
-    for texts in both:
-        _close_arguments(builder, texts[:1])
+    for text in dict.fromkeys(text for texts in both for text in texts[:1]):
+        close_arguments(builder, text, DONE)
     builder.owe([*outer, *before], both[0])
     builder.owe(alone, alone_end)
     rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
@@ -65,8 +67,8 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
 def _objects(
     builder: FormatBuilder, before: Sequence[str], closers: Sequence[str], again: str, several: bool
 ) -> list[str]:
-    """The rule of the objects themselves, and of what stands between two. `several` objects may be a list."""
-    direct = bool(before) and not closers  # objects behind one another, in one section
+    """Return the rule of the objects themselves, and of what is between two. `several` objects may be a list."""
+    direct = bool(before) and not closers  # objects after one another, in one section
     behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
     builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
     builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL_ITEM")
@@ -79,23 +81,10 @@ def _objects(
     return rule
 
 
-def _close_arguments(builder: FormatBuilder, closers: Sequence[str]) -> None:
-    """The marker behind a call closes brackets that its arguments lack; one that JSON may have does not tell."""
-    for name in builder.literals("TOOL_CALL_END", [text for text in closers if text[0] not in ']},:"']):
-        dest, _ = builder.rows[DONE, name]
-        if (name, dest) not in _closed(builder):
-            builder.use("unclosed_json", {"CALL_END": name, "CALL_COMPLETE": dest})
-
-
-def _closed(builder: FormatBuilder) -> list[tuple[str, str]]:
-    known = [each for each in builder.fragments if each["fragment"] == "unclosed_json"]
-    return [(each["CALL_END"], each["CALL_COMPLETE"]) for each in known]
-
-
 def _opening(
     builder: FormatBuilder, result: DiffAnalysisResult, outer: list[str], before: list[str]
 ) -> tuple[list[str], list[str], list[str]]:
-    """The markers that lead to the JSON: their rule, and the markers around a sole call of its own."""
+    """Return the markers that lead to the JSON: their rule, and the markers around a sole call of its own."""
     rule: list[str] = []
     path = Path(builder, list(TEXTS))
     if outer:
@@ -113,7 +102,7 @@ def _opening(
 
 
 def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]) -> tuple[list[str], list[str]]:
-    """The markers around a sole call, where they are not those of several."""
+    """Return the markers around a sole call, if they are not those of several."""
     assert result.calls is not None
     if result.calls.single is None or not before:
         return [], []
@@ -125,10 +114,9 @@ def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]
 
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
-    """What stands between two calls, where it is more than blanks."""
-    if text not in (";", ",", "|", "&") and not pieces(text):
-        text = ";"
-    if text == "," or not text or (builder.has(text) and not before):
+    """Return what is between two calls, where it is more than blanks."""
+    text = text or ";"
+    if builder.has(text) and not before:
         text = ","
     if builder.has(text):
         return ""
@@ -143,9 +131,6 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     builder.to("start_array", waiting, "WAITING_FOR_TOOL_ITEM")
     builder.loop_blanks(waiting)
     return name
-
-
-# --- the names of keys ----------------------------------------------------------------------------------------------
 
 
 class _Keys:
@@ -171,11 +156,11 @@ class _Keys:
         self.roles = {role: role if self._free(role, key) else key for role, key in self.given.items()}
 
     def _free(self, spelling: str, key: str) -> bool:
-        """Whether a spelling of `key` means nothing else."""
+        """Return whether a spelling of `key` means nothing else."""
         return spelling == key or spelling not in self.taken
 
     def spellings(self, role: str) -> list[str]:
-        """All spellings of a key."""
+        """Return all spellings of a key."""
         key = self.given[role]
         return list(dict.fromkeys([key, *(each for each in _USUAL[role] if self._free(each, key))]))
 
@@ -209,7 +194,7 @@ class _Keys:
         return same
 
     def _rules(self) -> None:
-        """The shared grammar, with the keys that it does not have."""
+        """Add the shared grammar, with the keys that it does not have."""
         names = ["call_list", "envelope"]
         rules: list[str] = []
         for role, usual in _USUAL.items():
@@ -239,6 +224,6 @@ class _Keys:
 
 
 def _literals(keys: Iterable[str]) -> str:
-    """The part of a rule that is one of these keys, with their quotes."""
+    """Return the part of a rule that is one of these keys, with their quotes."""
     written = [json.dumps(json.dumps(key, ensure_ascii=False), ensure_ascii=False) for key in keys]
     return written[0] if len(written) == 1 else f"({' | '.join(written)})"

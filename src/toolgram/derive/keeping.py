@@ -26,18 +26,11 @@ def as_data(fmt: Format) -> dict[str, Any]:
     assert report is not None
     return {
         "code": readers_hash(),
-        "spec": dump_spec(fmt.spec) if report.shipped is None else None,
-        "shipped": report.shipped,
-        "behind": asdict(behind_of(fmt, report.shipped)) if report.shipped else None,
         "name": fmt.name,
-        "why": report.why,
         "machine": fmt.machine_text,
-        "probes": [[each.case, each.prompt, each.output, each.problem] for each in report.probes],
-        "warnings": report.warnings,
-        "unexplained": report.unexplained,
-        "found": report.found.to_dict(),
-        "seconds": report.seconds,
-        "asked": report.asked,
+        "spec": None if report.shipped else dump_spec(fmt.spec),
+        "behind": asdict(behind_of(fmt, report.shipped)) if report.shipped else None,
+        "report": report.to_dict(),
     }
 
 
@@ -46,27 +39,18 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
     try:
         if data["code"] != readers_hash():
             return None
-        report = DeriveReport(
-            None,
-            data["shipped"],
-            data["why"],
-            tuple(Probe(*each) for each in data["probes"]),
-            tuple(data["warnings"]),
-            tuple(data["unexplained"]),
-            Found(**{**data["found"], "markers": MarkerRegistry(**data["found"]["markers"])}),
-            float(data["seconds"]),
-            tuple(data["asked"]),
-        )
+        said, found = data["report"], data["report"]["found"]
+        probes, seconds = tuple(Probe(**each) for each in said["probes"]), float(said["seconds"])
+        found = Found(**{**found, "markers": MarkerRegistry(**found["markers"])})
+        warnings, unexplained, asked = (tuple(said[key]) for key in ("warnings", "unexplained", "asked"))
+        report = DeriveReport(None, said["shipped"], said["why"], probes, warnings, unexplained, found, seconds, asked)
         if report.shipped:
-            around = data["behind"]
-            prompt, start, end = (str(around[key]) for key in ("generation_prompt", "turn_start", "turn_end"))
-            shipped = adapted(
-                report.shipped, Behind(prompt, start, end, tuple(around["ends"]), tuple(around["special"]))
-            )
-            if shipped is None:
-                return None
-            shipped = named(shipped, str(data["name"]))
-            return Format(shipped.spec, shipped.machine_text, report)
+            around: dict[str, Any] = {
+                key: each if isinstance(each, str) else tuple(each) for key, each in data["behind"].items()
+            }
+            shipped = adapted(report.shipped, Behind(**around))
+            fmt = named(shipped, str(data["name"])) if shipped is not None else None
+            return Format(fmt.spec, fmt.machine_text, report) if fmt is not None else None
         spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
         return Format(spec, data["machine"], report)
     except (ValueError, KeyError, TypeError, RecursionError):

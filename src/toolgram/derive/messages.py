@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +20,7 @@ from toolgram.derive.comparing import markers_of
 from toolgram.derive.conversation import CALLS, CONTENT_AGAIN, REASONING, Conversation
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.result import (
-    ArgumentsStyle,
-    Case,
-    DiffAnalysisResult,
-    ReasoningMode,
-    Report,
-    Written,
-)
+from toolgram.derive.result import ArgumentsStyle, Case, DiffAnalysisResult, ReasoningMode, Report, Written
 from toolgram.observing.probes import CITY, CODE, DOCS, NESTED, PING, Call
 
 _TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
@@ -62,11 +55,8 @@ _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
 
 
 def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[Written, ...]:
-    """Render every message, behind every generation prompt. What the template refuses or does not print is left out."""
-    conversation = Conversation(template, Report())
-    conversation.form, conversation.header = result.form, result.header
-    writer = _Writer(conversation, result)
-    found = []
+    """Render every message, after every generation prompt. What the template refuses or does not print is left out."""
+    writer, found = _Writer(template, result), []
     for case, prompt in _cases(result):
         look(f"rendering the messages of the proof ({case.name})")
         try:
@@ -77,10 +67,8 @@ def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[
 
 
 def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
-    """Render one message behind a generation prompt. Raises NotExpressible if the template does not print all of it."""
-    conversation = Conversation(template, Report())
-    conversation.form, conversation.header = result.form, result.header
-    return _Writer(conversation, result).write(case, prompt)
+    """Render one message after a generation prompt. Raises NotExpressible if the template does not print all of it."""
+    return _Writer(template, result).write(case, prompt)
 
 
 def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
@@ -129,25 +117,23 @@ def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
 
 
 def _with_ids(result: DiffAnalysisResult, case: Case) -> Case:
-    """The case with ids that carry the name, where the template prints no other name."""
+    """Return the case with ids that carry the name, where the template prints no other name."""
     if result.calls is None or not result.calls.name_in_id:
         return case
     calls = tuple(replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(case.calls))
     return replace(case, calls=calls)
 
 
-# --- one message ----------------------------------------------------------------------------------------------------
-
-
 class _Writer:
     """Renders the messages of the proof. What is printed of a message is asked once for all that have these parts."""
 
-    def __init__(self, conversation: Conversation, result: DiffAnalysisResult) -> None:
-        self.conversation, self.result = conversation, result
+    def __init__(self, template: ChatTemplate, result: DiffAnalysisResult) -> None:
+        self.conversation, self.result = Conversation(template, Report()), result
+        self.conversation.form, self.conversation.header = result.form, result.header
         self._printed: dict[tuple[bool, bool, int], tuple[bool, bool]] = {}
 
     def write(self, case: Case, prompt: str) -> Written:
-        """Write a message behind a prompt. Raises NotExpressible if the template does not print all of it."""
+        """Write a message after a prompt. Raises NotExpressible if the template does not print all of it."""
         text = self.render(case)
         if text is None:
             raise NotExpressible("the template refuses it")
@@ -165,7 +151,7 @@ class _Writer:
         return self.conversation.turn(case.content, case.reasoning, case.calls)
 
     def _prints(self, case: Case, text: str) -> tuple[bool, bool]:
-        """Whether the rendering changes with every part but a thought, and whether it changes with that."""
+        """Return whether the rendering changes with every part but a thought, and whether it changes with that."""
         calls = case.calls
         others = [replace(case, calls=(*calls[:at], _OTHER, *calls[at + 1 :])) for at in range(len(calls))]
         others += [replace(case, content=CONTENT_AGAIN)] if case.content else []
@@ -173,16 +159,16 @@ class _Writer:
         return all(self.render(other) != text for other in others), thinks
 
     def _alike(self, case: Case, text: str) -> Case | None:
-        """Another message that is rendered as this one is: without what is null, without blanks at edges, with a text
-        for what is empty, or with its content as a thought."""
+        """Return another message that is rendered as this one is: without what is null, without blanks at edges, with a
+        text for what is empty, or with its content as a thought."""
         others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
-        for change in _CHANGES:
-            calls = tuple(replace(call, arguments=change(dict(call.arguments))) for call in case.calls)
-            others.append(replace(case, calls=calls))
+        for changed in zip(*(_changed(call.arguments) for call in case.calls), strict=True):
+            calls = (replace(call, arguments=each) for call, each in zip(case.calls, changed, strict=True))
+            others.append(replace(case, calls=tuple(calls)))
         return next((other for other in others if other != case and self.render(other) == text), None)
 
     def _continued(self, text: str, thinks: bool, case: Case, prompt: str) -> str:
-        """What a model writes for this message after the generation prompt of that name.
+        """Return what a model writes for this message after the generation prompt of that name.
 
         If the prompt opens a thought that the template does not print, the thought is closed as the findings say, and
         the turn without reasoning follows.
@@ -206,7 +192,7 @@ class _Writer:
         return (case.reasoning or "") + end + body.removeprefix(end)
 
     def _cut(self, output: str, case: Case) -> str:
-        """The output as far as a server passes it on: up to the token that ends the turn."""
+        """Return the output as far as a server passes it on: up to the token that ends the turn."""
         result = self.result
         for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
             if end and output.endswith(end):
@@ -215,50 +201,43 @@ class _Writer:
         return output
 
 
-def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: each for key, each in value.items() if each is not None}
-
-
-def _stripped(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: each.strip() if isinstance(each, str) else each for key, each in value.items()}
+def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
+    """Return the rest of a turn after the marker that opens content, which the prompt has written."""
+    if reasoning or answer not in turn:
+        raise NotExpressible("the prompt opens content, and no thought comes before it")
+    return turn.partition(answer)[2]
 
 
 def _emptied(value: Any) -> Any:
-    """The value with an empty text for each empty list and object."""
+    """Return the value with an empty text for each empty list and object."""
     if isinstance(value, Mapping):
         return {key: _emptied(each) for key, each in value.items()} or ""
     return ([_emptied(each) for each in value] or "") if isinstance(value, list) else value
 
 
-_CHANGES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
-    _without_nulls,
-    _stripped,
-    lambda value: {key: _emptied(each) for key, each in value.items()},
-    lambda value: _stripped(_without_nulls(value)),
-    lambda value: {key: _emptied(each) for key, each in _without_nulls(value).items()},
-)
+def _changed(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments without what is null, without blanks at edges, and with a text for what is empty."""
+    some = {key: each for key, each in arguments.items() if each is not None}
+    found = [some]
+    for given in (arguments, some):
+        found.append({key: each.strip() if isinstance(each, str) else each for key, each in given.items()})
+        found.append({key: _emptied(each) for key, each in given.items()})
+    return found
 
 
 def loses_empties(written: Written) -> bool:
-    """Whether the template prints empty lists and objects like an empty text."""
+    """Return whether the template prints empty lists and objects like an empty text."""
     if written.alike is None:
         return False
     one, other = (json.dumps([dict(call.arguments) for call in case.calls]) for case in (written.case, written.alike))
     return any(empty in one and empty not in other for empty in (": {}", ": []"))
 
 
-def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
-    """The rest of a turn behind the marker that opens content, which the prompt has written."""
-    if reasoning or answer not in turn:
-        raise NotExpressible("the prompt opens content, and no thought comes before it")
-    return turn[turn.index(answer) + len(answer) :]
-
-
 _SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")
 
 
 def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
-    """Some outputs behind the usual prompt, for the files of the format: those with most in them, calls first."""
+    """Return some outputs after the usual prompt, for the files of the format: those with most in them, calls first."""
     written = {each.case.name: each for each in result.written if each.prompt == "unset"}
     found: list[str] = []
     for each in (written[name] for name in _SHOWN if name in written):
@@ -268,5 +247,5 @@ def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
 
 
 def outputs_of(written: Sequence[Written], calls: bool) -> str:
-    """All outputs with calls, or without."""
+    """Return all outputs with calls, or without."""
     return "".join(each.output for each in written if bool(each.case.calls) is calls)

@@ -39,6 +39,12 @@ def class_of(excluded: str, blanks: bool = False) -> str:
     return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
 
 
+def one_of(alternatives: Sequence[str]) -> str:
+    """Return the part of a rule that is one of these; "" if there are none."""
+    one = " | ".join(alternatives)
+    return one if one.strip().isidentifier() or not one else f"({one})"
+
+
 def each_optional(names: Sequence[str]) -> str:
     """Return the rule of consecutive markers, of which any number at the end may be missing."""
     rule = ""
@@ -62,6 +68,17 @@ def add_closers(
         leaving.append(dest)
         sources = [dest]
     return each_optional(names)
+
+
+def close_arguments(builder: FormatBuilder, text: str, done: str, parsing: str = "PARSING_ARGUMENTS") -> None:
+    """Let the marker after a call close the brackets that its arguments lack. One that JSON may have does not tell.
+
+    `done` is the state after the call, `parsing` that of its arguments.
+    """
+    if text[0] not in ']},:"':
+        name = builder.literal("CALL_END", text)
+        names = {"CALL_END": name, "CALL_COMPLETE": builder.rows[done, name][0], "PARSING_ARGUMENTS": parsing}
+        builder.use("unclosed_json", names)
 
 
 @dataclass(slots=True)

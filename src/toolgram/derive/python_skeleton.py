@@ -1,7 +1,7 @@
 """Calls that are written as Python: `name(key=value, ...)`, in a list or in markers.
 
 Strategy: the fragments of the shipped pythonic formats, with this template's markers.  Python's own brackets tell where
-a call ends, so the rest is a name, a parenthesis, and what stands between two calls.  Models write Python, whatever
+a call ends, so the rest is a name, a parenthesis, and what is between two calls.  Models write Python, whatever
 became of quotes and commas in the history that a template prints; where it prints no Python, Python is read all the
 same, and that is left unexplained.
 """
@@ -22,7 +22,7 @@ _MARKS = {"NAME": "", "OPEN_BRACKET": "[", "CLOSE_BRACKET": "]", "COMMA": ","}  
 
 
 def is_python(calls: CallsFormat) -> bool:
-    """Whether the calls are Python calls with keyword arguments."""
+    """Return whether the calls are Python calls with keyword arguments."""
     form = calls.arguments
     pattern = calls.pattern
     if form.style is not ArgumentsStyle.TAGGED or Slot.NAME not in pattern:
@@ -39,8 +39,8 @@ def is_python(calls: CallsFormat) -> bool:
 
 
 def is_lossy(calls: CallsFormat) -> bool:
-    """Whether Python calls are printed so that they are no Python: values without their quotes, with too many, or with
-    others inside that nothing escapes, or no comma between two arguments."""
+    """Return whether Python calls are printed so that they are no Python: values without their quotes, with too many,
+    or with others inside that nothing escapes, or no comma between two arguments."""
     form = calls.arguments
     if form.separator.strip() != ",":
         return True
@@ -52,7 +52,7 @@ def is_lossy(calls: CallsFormat) -> bool:
 
 
 def as_models_write(form: CallsFormat, calls: Sequence[Call]) -> str:
-    """The calls of a turn as Python, whatever the template prints."""
+    """Return the calls of a turn as Python, whatever the template prints."""
     written = []
     for call in calls:
         arguments = ", ".join(f"{key}={value!r}" for key, value in call.arguments.items())
@@ -61,7 +61,7 @@ def as_models_write(form: CallsFormat, calls: Sequence[Call]) -> str:
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
-    """Add the calls. Returns the states behind a call, which text leaves."""
+    """Add the calls. Returns the states after a call, which text leaves."""
     at = calls.pattern.index(Slot.NAME)
     before = "".join(part for part in calls.pattern[:at] if isinstance(part, str))
     closing = calls.pattern[at + 3] if len(calls.pattern) > at + 3 else ""
@@ -83,7 +83,7 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     rule = [*path.symbols, "list", "_ws" if opening or ending else ""]
     if opening:
         builder.use("python_sole_call", {})
-        inside = bool(calls.section_start.strip())  # what stands around each call separates two of them
+        inside = bool(calls.section_start.strip())  # what is around each call separates two of them
         between = closing.lstrip().removeprefix(")") + calls.separator + before if inside else calls.separator
         rule.append(_one_by_one(builder, between.strip()))
     else:
@@ -97,10 +97,10 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
 
 
 def _one_by_one(builder: FormatBuilder, separator: str) -> str:
-    """Calls behind one another without a list, with a separator between them or without; their rule."""
+    """Calls after one another without a list, with a separator between them or without; their rule."""
     sole = "PARSING_SOLE_NAME_COMPLETED"
     builder.to("NAME", "TOOL_COMPLETE", sole, "name")
-    if not separator or (separator != "," and not pieces(separator)):
+    if not separator:
         return "(call _ws)*"
     trigger = builder.literal("SEPARATOR", separator)
     waiting = builder.state("WAITING_FOR_NEXT_CALL", "held")

@@ -34,7 +34,7 @@ class Reasoning:
 def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
     """Find the form in which the template prints reasoning. False if it prints none."""
     for keys in (REASONING_KEYS, *((key,) for key in REASONING_KEYS)):
-        conversation.form = replace(conversation.form, reasoning_keys=keys)
+        conversation.change(reasoning_keys=keys)
         turns = [conversation.turn(CONTENT, REASONING)]
         turns += [conversation.turn(None, REASONING, CALLS[:1])] if with_calls else []
         counts = [turn.count(REASONING) for turn in turns if turn is not None]
@@ -42,16 +42,16 @@ def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
             return True
         if None not in turns and max(counts) == 0:
             break
-    conversation.form = replace(conversation.form, reasoning_in_blocks=True)
+    conversation.change(reasoning_in_blocks=True)
     turn = conversation.turn(CONTENT, REASONING)
     if turn is not None and REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
         return True
-    conversation.form = replace(conversation.form, reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
+    conversation.change(reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
     return False
 
 
 def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
-    """The switch of thinking, if there is one, and the generation prompts without it, on and off."""
+    """Return the switch of thinking, if there is one, and the generation prompts without it, on and off."""
     prompts = {UNSET: conversation.opening()}
     for switch in SWITCHES:
         if switch not in conversation.template.names:
@@ -69,21 +69,19 @@ def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
 
 
 def _openings_always_written(conversation: Conversation, switch: str) -> tuple[str, str]:
-    """The same for a template that writes the generation prompt unasked: what on and off do not share.
+    """Return the same for a template that writes the generation prompt unasked: what on and off do not share.
 
     Turns are then rendered with the setting that writes less, or a pre-closed thought would be taken for one of theirs.
     """
     on, off = conversation.before_turn({switch: True}), conversation.before_turn({switch: False})
     split = compare(on, off)
     if on != off:
-        conversation.form = replace(
-            conversation.form, variables={**conversation.form.variables, switch: len(on) <= len(off)}
-        )
+        conversation.change(variables={**conversation.form.variables, switch: len(on) <= len(off)})
     return split.left + split.suffix, split.right + split.suffix
 
 
 def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], before_call: Sequence[str]) -> Reasoning:
-    """The markers of reasoning. `before_call` is the text between reasoning and first call, where one was rendered."""
+    """Return the markers of reasoning. `before_call` is the text before the first call, if one was rendered."""
     turn = conversation.turn(CONTENT, REASONING) or conversation.turn(CONTENT, REASONING, CALLS[:1])
     body = conversation.body(turn) if turn else ""
     prompt = _from_prompts(opened)
@@ -95,7 +93,7 @@ def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], befor
         found = _from_prompt_alone(conversation, prompt, opened)
     mode = _mode(found, opened)
     evidence = [body, *before_call, *opened.values()]
-    conversation.report.found(
+    conversation.found(
         "R1-R3", f"{mode.value}: {found.start!r} ... {found.end!r}", "what surrounds reasoning", *evidence
     )
     return replace(found, mode=mode)
@@ -125,20 +123,16 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
     """R1 and R3: reasoning is printed beside content."""
     at = body.index(REASONING)
     start, rest = body[:at], body[at + len(REASONING) :]
-    if CONTENT not in rest:  # reasoning behind content, or without it
+    if CONTENT not in rest:  # reasoning after content, or without it
         start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
     middle, before_call = _without_openings(conversation, rest[: rest.index(CONTENT)], before_call)
     end = common_prefix([middle, *before_call])
-    known = prompt[1].strip()
-    if not end.strip() or not before_call:
-        end = _leading_marker(middle, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
-    elif len(markers_of(end)) > 1:
-        end = _leading_marker(end, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
-    if known and known in middle and not end.strip():
-        end = middle[: middle.index(known) + len(known)]
+    if not end.strip() or not before_call or len(markers_of(end)) > 1:
+        shared = end if end.strip() and before_call else middle
+        end = _leading_marker(shared, start or prompt[0], rest[rest.index(CONTENT) + len(CONTENT) :])
     if not end.strip():
-        conversation.report.leave_unexplained(
+        conversation.leave_unexplained(
             "the template prints reasoning without any mark of where it ends; it is taken for content"
         )
         return Reasoning(ReasoningMode.NONE)
@@ -146,7 +140,7 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
 
 
 def _without_openings(conversation: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """What follows reasoning, less what content and calls begin with where no reasoning comes before either."""
+    """Return what follows reasoning, less what content and calls begin with where no reasoning comes before either."""
     turns = [
         conversation.body(conversation.turn(CONTENT) or ""),
         conversation.body(conversation.turn(None, None, CALLS[:1]) or ""),
@@ -160,19 +154,15 @@ def _without_openings(conversation: Conversation, middle: str, before_call: Sequ
 
 
 def _leading_marker(middle: str, start: str, after: str) -> str:
-    """The end of reasoning where only content follows: all of the middle, less what opens the content."""
+    """Return the end of reasoning where only content follows: all of the middle, less what opens the content."""
     markers = markers_of(middle)
     closing = markers_of(after)
     if len(markers) > 1 and closing and any(mirrors(markers[-1], each) for each in closing):
         return middle[: middle.rindex(markers[-1])]
     if len(markers) > 1 and mirrors(markers_of(start)[-1] if markers_of(start) else "", markers[0]):
         at = middle.index(markers[0]) + len(markers[0])
-        return middle[:at] + _blanks(middle[at:])
+        return middle[: len(middle) - len(middle[at:].lstrip())]
     return middle
-
-
-def _blanks(text: str) -> str:
-    return text[: len(text) - len(text.lstrip())]
 
 
 def _from_calls(conversation: Conversation, before_call: str, prompt: tuple[str, str]) -> Reasoning:
@@ -189,7 +179,7 @@ def _from_calls(conversation: Conversation, before_call: str, prompt: tuple[str,
 
 
 def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], opened: Mapping[str, str]) -> Reasoning:
-    """The template prints no reasoning; what the generation prompt says is all there is to know."""
+    """Return what the generation prompt alone shows, as the template prints no reasoning."""
     start, end = prompt
     called = conversation.body(conversation.turn(None, None, CALLS[:1]) or "")
     if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
@@ -201,28 +191,26 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     if not end.strip():
         end = _from_mirror(conversation, start)
     if not end.strip():
-        conversation.report.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
+        conversation.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
 
 
 def _from_dropped(conversation: Conversation, start: str) -> str:
-    """The text at which the template cuts an answer, dropping what is before it."""
+    """Return the text at which the template cuts an answer, dropping what is before it."""
     for text in conversation.template.compared:
         if re.fullmatch(r"[\w\s-]*", text) or text.strip() == start.strip() or len(text) > 100:
             continue  # a key of a message, such as 'tool_calls', or no end
         answer = f"{start}{REASONING}{text}\n\n{CONTENT}"
         for turn in (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer))):
             if turn is not None and CONTENT in turn and REASONING not in turn:
-                conversation.report.found(
-                    "R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn
-                )
+                conversation.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
                 return text
     return ""
 
 
 def _from_empty_block(conversation: Conversation, start: str) -> str:
-    """The marker that follows the start marker in an answer without reasoning."""
+    """Return the marker that follows the start marker in an answer without reasoning."""
     turn = conversation.turn(CONTENT)
     body = conversation.body(turn or "")
     before = body[: body.index(CONTENT)] if CONTENT in body else ""
@@ -232,18 +220,14 @@ def _from_empty_block(conversation: Conversation, start: str) -> str:
 
 
 def _from_mirror(conversation: Conversation, start: str) -> str:
-    """The marker that by its shape closes what the prompt opens. No rendering shows it, so it is said in the report."""
+    """Return the marker that by its shape closes what the prompt opens. No rendering shows it: the report says so."""
     markers = markers_of(start)
     if not markers or (not conversation.header.strip() and _ROLE.search(start)):
         return ""  # a role header that no turn has is no thought
     end = mirror_of(markers[-1])
     if end:
-        conversation.report.found(
-            "R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start
-        )
-        conversation.report.warn(
-            f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}"
-        )
+        conversation.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
+        conversation.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
     return end
 
 

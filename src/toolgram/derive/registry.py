@@ -1,6 +1,6 @@
 """Reading the field's names off what the phases found: markers, JSON fields, tool format.
 
-Strategy: the pattern of a call says everything; names are given to its texts by where they stand, and no text is cut.
+Strategy: the pattern of a call says everything; names are given to its texts by where they are, and no text is cut.
 A call that is JSON when its slots are filled is JSON-native, and its keys are read by parsing it.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolgram.derive.arguments import python_dict
+from toolgram.derive.arguments import json_value, positions, python_dict
 from toolgram.derive.content import Content
 from toolgram.derive.conversation import CALLS
 from toolgram.derive.python_skeleton import is_python
@@ -32,13 +32,12 @@ _NAME, _ID, _INDEX = "qname", "qid", "907"
 _HOLDING = (Slot.NAME, Slot.ARGUMENTS)
 _OPENED = re.compile(r"\{\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*(?P<end>[\"']?)\Z")
 _SEPARATED = re.compile(r"(?P<end>[\"']?)\s*(?P<comma>,?)\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*")
-_decode = json.JSONDecoder(strict=False).raw_decode
 
 
 def name_markers(
     reasoning: Reasoning, content: Content, calls: CallsFormat | None
 ) -> tuple[MarkerRegistry, JsonFields, ToolFormat, CallIdPosition]:
-    """The markers, JSON fields, tool format and id position that follow from the findings."""
+    """Return the markers, JSON fields, tool format and id position that follow from the findings."""
     around: dict[str, str] = {
         "reasoning_start": reasoning.start,
         "reasoning_end": reasoning.end,
@@ -63,33 +62,34 @@ def name_markers(
 
 
 def id_position(calls: CallsFormat) -> CallIdPosition:
-    """Where the id stands among name and arguments."""
+    """Return where the id is among name and arguments."""
     order = [part for part in calls.pattern if part in (Slot.NAME, Slot.ARGUMENTS, Slot.ID)]
     if Slot.ID not in order:
         return CallIdPosition.NONE
-    at = order.index(Slot.ID)
-    if at > order.index(Slot.ARGUMENTS):
+    before = order[: order.index(Slot.ID)]
+    if Slot.ARGUMENTS in before:
         return CallIdPosition.POST_ARGS
-    named = Slot.NAME in order and at > order.index(Slot.NAME)
-    return CallIdPosition.BETWEEN_FUNC_AND_ARGS if named else CallIdPosition.PRE_FUNC_NAME
+    return CallIdPosition.BETWEEN_FUNC_AND_ARGS if Slot.NAME in before else CallIdPosition.PRE_FUNC_NAME
 
 
 def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
-    """The texts around a call that is one JSON object, and its fields."""
+    """Return the texts around a call that is one JSON object, and its fields."""
     values = {Slot.NAME: _NAME, Slot.ID: _ID, Slot.INDEX: _INDEX, Slot.ARGUMENTS: calls.arguments.shown}
     text = filled(calls.pattern, values)
     if Slot.NAME not in calls.pattern:
         return None
     places = {slot: len(filled(calls.pattern[: calls.pattern.index(slot)], values)) for slot in _HOLDING}
-    for at in _braces(text, places[Slot.NAME]):
-        found = _object_at(text, at, calls.arguments.style is ArgumentsStyle.PYTHON_DICT)
-        if found is not None and found[1] > max(places[Slot.NAME], places[Slot.ARGUMENTS]):
+    for at in positions(text[: places[Slot.NAME]], "{"):
+        found = json_value(text, at)
+        if found is None and calls.arguments.style is ArgumentsStyle.PYTHON_DICT:
+            found = python_dict(text, at)
+        if found is not None and found[1] > max(places.values()):
             return text[:at], text[found[1] :], _json_fields(found[0], calls)
     return None
 
 
 def _almost_json(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
-    """The same for a call that would be an object but for the kind of its quotes, or its last brace."""
+    """Return the same for a call that is an object but for the kind of its quotes, or its last brace."""
     found = _nearly(calls)
     if found is None:
         return None
@@ -104,29 +104,13 @@ def _almost_json(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
 
 
 def _nearly(calls: CallsFormat) -> tuple[re.Match[str], re.Match[str]] | None:
-    """What stands before and behind the name of a call, where both read like parts of a JSON object."""
+    """Return what is before and after the name of a call, where both read like parts of a JSON object."""
     if len(calls.pattern) not in (4, 5) or calls.pattern[1::2] != (Slot.NAME, Slot.ARGUMENTS):
         return None
     if calls.arguments.style is ArgumentsStyle.TAGGED:
         return None
     opened, separated = _OPENED.search(str(calls.pattern[0])), _SEPARATED.fullmatch(str(calls.pattern[2]))
     return (opened, separated) if opened and separated and opened["key"] != separated["key"] else None
-
-
-def _object_at(text: str, at: int, python: bool) -> tuple[dict[str, Any], int] | None:
-    """The object that begins there, and where it ends; a dict of Python where the arguments are one."""
-    try:
-        value, end = _decode(text, at)
-    except ValueError:
-        return python_dict(text, at) if python else None
-    return (value, end) if isinstance(value, dict) else None
-
-
-def _braces(text: str, before: int) -> Iterator[int]:
-    at = text.find("{")
-    while 0 <= at < before:
-        yield at
-        at = text.find("{", at + 1)
 
 
 def _json_fields(value: dict[str, Any], calls: CallsFormat) -> JsonFields:
@@ -170,7 +154,7 @@ def _is_arguments(item: Any) -> bool:
 
 
 def _tag_markers(calls: CallsFormat) -> dict[str, str]:
-    """The constant texts of a call that is not JSON, and of its arguments, by where they stand."""
+    """Return the constant texts of a call that is not JSON, and of its arguments, by where they are."""
     found = {"per_call_start": _text(calls.pattern[0]), "per_call_end": _text(calls.pattern[-1])}
     found["name_end"] = _behind(calls.pattern, Slot.NAME)
     form = calls.arguments
@@ -185,7 +169,7 @@ def _text(part: object) -> str:
 
 
 def _behind(pattern: Sequence[object], slot: object) -> str:
-    """The text behind a slot."""
+    """Return the text after a slot."""
     return _text(pattern[pattern.index(slot) + 1]) if slot in pattern[:-1] else ""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import jinja2
@@ -37,8 +37,8 @@ Message = dict[str, Any]
 class ChatTemplate:
     """A compiled chat template.
 
-    `names` are all the names it reads, `compared` the constant texts that it looks for in other texts; `renders` and
-    `seconds` count what rendering it has cost.
+    `names` are all the names it reads, `compared` the constant texts that it looks for in other texts; `renders` counts
+    its renderings.
     """
 
     def __init__(self, source: str, bos_token: str, eos_token: str, kwargs: Mapping[str, Any] | None = None) -> None:
@@ -48,7 +48,6 @@ class ChatTemplate:
         self.tokens = {"bos_token": bos_token, "eos_token": eos_token}
         self.kwargs = dict(kwargs or {})
         self.renders = 0
-        self.seconds = 0.0
         self._cache: dict[str, str | TemplateError] = {}
         self._template = self._compile(source)
 
@@ -81,20 +80,12 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         kwargs: Mapping[str, Any] | None = None,
     ) -> str:
-        """The rendered prompt. Raises TemplateError for whatever goes wrong inside the template."""
+        """Return the rendered prompt. Raises TemplateError for whatever goes wrong inside the template."""
         key = repr((messages, tools is None or id(tools), add_generation_prompt, kwargs))
         known = self._cache.get(key)
         if known is None:
             look()
-            variables = {
-                "messages": list(messages),
-                "tools": None if tools is None else list(tools),
-                "documents": None,
-                "add_generation_prompt": add_generation_prompt,
-                **self.tokens,
-                **self.kwargs,
-                **(kwargs or {}),
-            }
+            variables = self._variables(messages, tools, add_generation_prompt, kwargs)
             known = self._cache[key] = self._render_leniently(variables)
             keep(len(key) + (len(known) if isinstance(known, str) else 0))
         if isinstance(known, CostlyTemplate):
@@ -112,20 +103,23 @@ class ChatTemplate:
         kwargs: Mapping[str, Any] | None = None,
         most: int = MAX_RENDERING,
     ) -> str:
-        """A prompt that is not kept, of at most so many characters. Raises TemplateError."""
-        variables = {
-            "messages": list(messages),
-            "tools": None if tools is None else list(tools),
-            "documents": None,
-            "add_generation_prompt": add_generation_prompt,
-            **self.tokens,
-            **self.kwargs,
-            **(kwargs or {}),
-        }
+        """Return a prompt that is not kept, of at most so many characters. Raises TemplateError."""
+        variables = self._variables(messages, tools, add_generation_prompt, kwargs)
         said = self._render_leniently(variables, most)
         if isinstance(said, TemplateError):
             raise said
         return said
+
+    def _variables(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        prompt: bool,
+        kwargs: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        listed = {"messages": list(messages), "tools": None if tools is None else list(tools)}
+        usual = {"documents": None, "add_generation_prompt": prompt}
+        return {**listed, **usual, **self.tokens, **self.kwargs, **(kwargs or {})}
 
     def _render_leniently(self, variables: dict[str, Any], most: int = MAX_RENDERING) -> str | TemplateError:
         """Render; where a template changes lists of its own, which `transformers` refuses, let it, on copies."""
@@ -138,9 +132,8 @@ class ChatTemplate:
 
     def _render(self, variables: dict[str, Any], most: int) -> str | TemplateError:
         self.renders += 1
-        begin = CLOCK()
-        meter, deadline = self.environment.meter, begin + min(RENDERING_SECONDS, time_left())
-        meter.begin(deadline)
+        deadline = CLOCK() + min(RENDERING_SECONDS, time_left())
+        self.environment.meter.begin(deadline)
         pieces: list[str] = []
         size = 0
         output = self._template.root_render_func(self._template.new_context(variables))
@@ -156,14 +149,16 @@ class ChatTemplate:
             raise
         except Exception as error:  # a template may raise anything; it is untrusted
             return self._explained(error, getattr(output, "gi_frame", None))
-        finally:
-            self.seconds += CLOCK() - begin
         return "".join(pieces)
 
     def _explained(self, error: Exception, at: FrameType | None) -> TemplateError:
-        line = self._line(error.__traceback__)
-        if not line and at is not None:  # raised here, between two pieces of the output
-            line = self._template.get_corresponding_lineno(at.f_lineno)
+        line = at.f_lineno if at is not None else 0  # if it is raised here, between two pieces of the output
+        traceback = error.__traceback__
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == "<template>":
+                line = traceback.tb_lineno
+            traceback = traceback.tb_next
+        line = self._template.get_corresponding_lineno(line) if line else 0
         if isinstance(error, TemplateError):
             explained = type(error)(error.problem, line)
         elif isinstance(error, RecursionError):  # soon over, and of a real template that is given another form of tools
@@ -177,14 +172,6 @@ class ChatTemplate:
         explained.__cause__ = error
         return explained
 
-    def _line(self, traceback: TracebackType | None) -> int:
-        line = 0
-        while traceback is not None:
-            if traceback.tb_frame.f_code.co_filename == "<template>":
-                line = traceback.tb_lineno
-            traceback = traceback.tb_next
-        return self._template.get_corresponding_lineno(line) if line else 0
-
 
 def _said(error: Exception) -> str:
     try:
@@ -194,7 +181,7 @@ def _said(error: Exception) -> str:
 
 
 def _compared(parts: Sequence[nodes.Node]) -> tuple[str, ...]:
-    """The constant texts that the template looks for in other texts: `'x' in text`, `text.split('x')`."""
+    """Return the constant texts that the template looks for in other texts: `'x' in text`, `text.split('x')`."""
     texts: list[str] = []
     for part in parts:
         if isinstance(part, nodes.Compare) and isinstance(part.expr, nodes.Const):

@@ -43,6 +43,14 @@ class Found:
     switch: str = ""
     markers: MarkerRegistry = field(default_factory=MarkerRegistry)
 
+    @classmethod
+    def of(cls, result: DiffAnalysisResult) -> Found:
+        """Return the findings of an analysis."""
+        style = result.calls.arguments.style.value if result.calls else ""
+        reasoning, content, calls = result.reasoning_mode, result.content_mode, result.tool_format
+        position = result.call_id_position.value
+        return cls(reasoning.value, content.value, calls.value, style, position, result.switch, result.markers)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as JSON-able data, with only the markers that exist."""
         return {**asdict(self), "markers": dict(self.markers.items())}
@@ -69,12 +77,12 @@ class DeriveReport:
 
     @property
     def failed(self) -> tuple[Probe, ...]:
-        """The probes whose message was not parsed correctly."""
+        """Return the probes whose message was not parsed correctly."""
         return tuple(probe for probe in self.probes if probe.problem)
 
     @property
     def ok(self) -> bool:
-        """Every probe came back, and nothing is unexplained: what is written as the template does it is read right."""
+        """Return whether every probe came back and nothing is unexplained."""
         return not self.failed and not self.unexplained
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,7 +123,7 @@ class DeriveReport:
 
     @property
     def next_step(self) -> str:
-        """What to do about a report that is not ok; "" if it is."""
+        """Return what to do about a report that is not ok; "" if it is."""
         if self.ok:
             return ""
         if self.shipped or self.found.calls == "none":
@@ -125,30 +133,6 @@ class DeriveReport:
         )
 
 
-@dataclass(slots=True)
-class ReportBuilder:
-    """A report while the format is being derived."""
-
-    analysis: DiffAnalysisResult
-    shipped: str | None = None
-    why: str = ""
-    probes: list[Probe] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    unexplained: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-
-    @property
-    def failed(self) -> list[Probe]:
-        """The probes whose message was not parsed correctly."""
-        return [probe for probe in self.probes if probe.problem]
-
-    def report(self, seconds: float) -> DeriveReport:
-        """Return the report after the format is derived."""
-        told = tuple(self.probes), tuple(self.warnings), tuple(self.unexplained)
-        found = found_of(self.analysis)
-        return DeriveReport(self.analysis, self.shipped, self.why, *told, found, seconds, tuple(self.asked))
-
-
 def _between(mode: str, pair: tuple[str, str]) -> str:
     return f"{mode}, {_short(repr(pair[0]))} ... {_short(repr(pair[1]))}" if any(pair) else mode
 
@@ -156,16 +140,3 @@ def _between(mode: str, pair: tuple[str, str]) -> str:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
-
-
-def found_of(result: DiffAnalysisResult) -> Found:
-    """Return the findings of an analysis."""
-    return Found(
-        result.reasoning_mode.value,
-        result.content_mode.value,
-        result.tool_format.value,
-        result.calls.arguments.style.value if result.calls else "",
-        result.call_id_position.value,
-        result.switch,
-        result.markers,
-    )

@@ -81,7 +81,7 @@ class ValueEncoding(Enum):
 
 
 class CallIdPosition(Enum):
-    """Where the id of a call stands."""
+    """Where the id of a call is."""
 
     NONE = "none"
     PRE_FUNC_NAME = "pre_func_name"
@@ -146,14 +146,6 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
-    """Markers around some texts, inside those of a value: `<![CDATA[`, `]]>`."""
-
-    opening: str
-    closing: str
-
-
-@dataclass(frozen=True, slots=True)
 class ValueStyle:
     """A tagged value of one JSON type: its encoding, and the texts right before and after it, up to the next slot."""
 
@@ -161,7 +153,7 @@ class ValueStyle:
     before: str
     after: str
     notation: tuple[str, str] | None = None  # the quotes of a notation that is else like JSON
-    wrapped: Wrapped | None = None
+    wrapped: tuple[str, str] | None = None  # markers around some texts, inside those of a value: `<![CDATA[`, `]]>`
     elements: Elements | None = None
 
 
@@ -199,12 +191,17 @@ class CallsFormat:
 
 
 def filled(pattern: Pattern, values: Mapping[Slot, str]) -> str:
-    """One call, with these texts in its slots."""
+    """Return one call, with these texts in its slots."""
     return "".join(part if isinstance(part, str) else values[part] for part in pattern)
 
 
+def shown(pattern: Pattern | ArgumentPattern) -> str:
+    """Return a pattern for people: its texts quoted, its slots in braces."""
+    return repr([part if isinstance(part, str) else f"{{{part.value}}}" for part in pattern])
+
+
 def framed(pattern: ArgumentPattern, style: ValueStyle) -> ArgumentPattern:
-    """The pattern of an argument with the texts that this type has around its value."""
+    """Return the pattern of an argument with the texts that this type has around its value."""
     texts = list(pattern)
     at = texts.index(ArgumentSlot.VALUE)
     after = texts[at + 1 : at + 2]
@@ -234,11 +231,11 @@ class MarkerRegistry:
     argument_separator: str = ""
 
     def stripped(self) -> MarkerRegistry:
-        """The same, each without surrounding blanks."""
+        """Return the markers without surrounding blanks."""
         return MarkerRegistry(*(getattr(self, each.name).strip() for each in fields(self)))
 
     def items(self) -> list[tuple[str, str]]:
-        """The (name, marker) pairs that are not empty."""
+        """Return the (name, marker) pairs that are not empty."""
         pairs = [(each.name, str(getattr(self, each.name))) for each in fields(self)]
         return [(name, marker) for name, marker in pairs if marker]
 
@@ -254,7 +251,7 @@ class JsonFields:
     gen_id_field: str = ""
     name_is_key: bool = False
     array_wrapped: bool = False
-    flat_arguments: bool = False  # the arguments stand beside the name in the same object
+    flat_arguments: bool = False  # the arguments are beside the name in the same object
     order: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     almost: bool = False  # what is printed is no JSON, and reads like it
@@ -265,7 +262,7 @@ class GenerationPrompt:
     """The tail of the prompt that the template writes for the assistant, split into role header and what follows.
 
     `opened` is what follows: text that belongs to the model's output and that the prompt has already written. `before`
-    is what stands between the user's text and all of it.
+    is what is between the user's text and all of it.
     """
 
     text: str
@@ -274,7 +271,7 @@ class GenerationPrompt:
 
     @property
     def tail(self) -> str:
-        """The prompt behind the user's text."""
+        """Return the prompt after the user's text."""
         return self.before + self.text
 
 
@@ -288,8 +285,8 @@ class MessageForm:
     reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"
     arguments_as_string: bool = False
     ids: str = ""  # the kind of call ids that are given, one of `conversation.IDS`
-    with_results: bool = False  # the results of calls are given behind them
-    with_user: bool = False  # another message of the user is given behind an answer
+    with_results: bool = False  # the results of calls are given after them
+    with_user: bool = False  # another message of the user is given after an answer
     thought_with_calls: bool = False  # calls are given with a thought, whose text is taken out again
     tools_with_calls: bool = False  # calls need declared tools, and other messages are refused where there are any
     tools: str = "typed"  # tools are declared with "typed" parameters, with "text" parameters only, or "none"
@@ -378,7 +375,7 @@ class DiffAnalysisResult:
     calls: CallsFormat | None
     prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" where there is a switch
     switch: str  # the variable that turns thinking on and off, or ""
-    turn_start: str  # blanks that stand before content, behind the role header
+    turn_start: str  # blanks that are before content, after the role header
     turn_end: str  # of a turn of content, as the last message
     turn_end_after_calls: str
     form: MessageForm

@@ -5,7 +5,7 @@ can only get something done at a few kinds of places, and each of them is bounde
 
 * Every round of a loop, every call, filter and test pays a *toll*, which counts and looks at the clock.
 * Whatever looks into a value (printing, joining, comparing, hashing, most filters) weighs it first, part by part as
-  often as a part stands there: lists that share themselves are small in memory, and larger than any memory in print.
+  often as a part is there: lists that share themselves are small in memory, and larger than any memory in print.
 * Operations whose result is larger than what goes into them (powers, products, padding, formatting, replacing) are
   checked by the size that they would have.
 * All text that is printed or captured, and all that operations make, is added up for each rendering.
@@ -52,12 +52,7 @@ from toolgram.limits import (
 _LOOK_AT_CLOCK = 64  # tolls between two looks
 _LARGE = 10_000  # work that is a reason to look
 _CLOCK = datetime(2025, 6, 15, 12, 0, 0)
-_TOLL, _BOUNDED, _WEIGHED, _SLICE = (
-    " toll",
-    " bounded",
-    " weighed",
-    " slice",
-)  # no template can write a name with a blank
+_TOLL, _BOUNDED, _WEIGHED, _SLICE = " toll", " bounded", " weighed", " slice"  # no template can write such a name
 
 # Filters and tests that look at no more than the surface of a value.
 _SHALLOW_FILTERS = frozenset(
@@ -70,11 +65,13 @@ _SHALLOW_TESTS = frozenset(
 )  # fmt: skip
 # Filters that look into every item, for which a generator is made a list before.
 _CONSUMING = frozenset({"join", "sum", "sort", "unique", "min", "max", "groupby"})
-_NOT_LINEAR = frozenset({"pprint", "striptags", "title", "urlize", "wordwrap", "xmlattr"})
-# Filters with numbers that say how much is to be made.
-_COUNTING = frozenset({"batch", "slice", "center", "indent", "round", "truncate", "wordwrap", "tojson"})
-_FROM_THE_END = frozenset({"rfind", "rindex", "rpartition", "rsplit", "strip", "lstrip", "rstrip"})  # n times m
-_PADDING = frozenset({"center", "ljust", "rjust", "zfill", "to_bytes"})
+_NOT_LINEAR = frozenset({"pprint", "striptags", "title", "unescape", "urlize", "wordwrap", "xmlattr"})
+# Filters and methods with numbers that say how much is to be made, and those whose work is the product of two lengths.
+_COUNTING = frozenset(
+    {"batch", "slice", "center", "indent", "round", "truncate", "wordwrap", "tojson", "ljust", "rjust", "zfill",
+     "to_bytes", "expandtabs"}
+)  # fmt: skip
+_SEARCHING = frozenset({"rfind", "rindex", "rpartition", "rsplit", "strip", "lstrip", "rstrip", "trim"})
 _HOLDS_ITEMS: Any = (list, tuple, set, frozenset, type({}.keys()), type({}.values()), type({}.items()))
 
 
@@ -88,12 +85,12 @@ class Meter:
         self.deadline = 0.0
 
     def begin(self, deadline: float) -> None:
-        """A rendering begins."""
+        """Begin a rendering."""
         self.tolls = self.work = 0
         self.deadline = deadline
 
-    def pay(self, work: int = 1) -> None:
-        """One step, which handles so many characters or parts. Raises CostlyTemplate where that is too much."""
+    def pay(self, work: int = 1) -> bool:
+        """Count a step that handles so many characters or parts. Raises CostlyTemplate if that is too much."""
         self.tolls += 1
         self.work += work
         if self.tolls > MAX_TOLLS:
@@ -102,14 +99,10 @@ class Meter:
             raise CostlyTemplate(f"handles more than {MAX_WORK} characters")
         if (work > _LARGE or self.tolls % _LOOK_AT_CLOCK == 0) and CLOCK() > self.deadline:
             raise CostlyTemplate("takes too long to render")
-
-    def paid(self, work: int) -> bool:
-        """The same, as a condition that is always true."""
-        self.pay(work)
-        return True
+        return True  # it may be a condition
 
     def weigh(self, *values: Any) -> int:
-        """Pay for all that is in some values, and say how much it is. Raises CostlyTemplate where it is too much."""
+        """Pay for all that is in some values, and say how much it is. Raises CostlyTemplate if it is too much."""
         total = 0
         pending = [value for value in values if not _is_small(value)]
         while pending:
@@ -140,8 +133,7 @@ def _is_small(value: Any) -> bool:
 
 
 class _Generation(Extension):
-    """Accepts `{% generation %}...{% endgeneration %}`, which marks the assistant's turn for training, and counts the
-    tokens of the source."""
+    """Accepts `{% generation %}...{% endgeneration %}`, which marks turns for training; counts the tokens."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -168,12 +160,12 @@ class Environment(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             extensions=["jinja2.ext.loopcontrols", _Generation],
             optimized=False,  # nothing is computed before a rendering begins
-            finalize=jinja2.pass_context(lambda context, value: self._printed(value)),
+            finalize=jinja2.pass_context(lambda context, value: self._weighed(value)),
         )
         self.lenient = False
         self.filters["tojson"] = _tojson
         self.filters = {name: self._filter(name, each) for name, each in self.filters.items()} | {
-            _TOLL: jinja2.pass_context(lambda context, work: meter.paid(work)),
+            _TOLL: jinja2.pass_context(lambda context, work: meter.pay(work)),
             _BOUNDED: self._made,
             _WEIGHED: self._weighed,
             _SLICE: slice,
@@ -187,24 +179,16 @@ class Environment(ImmutableSandboxedEnvironment):
             "lipsum": _lipsum,
         }
 
-    # --- values -----------------------------------------------------------------------------------------------------
-
-    def _printed(self, value: Any) -> Any:
-        """What is printed, and so turned into text."""
+    def _weighed(self, value: Any) -> Any:
+        """Weigh what is printed, compared or joined."""
         if not _is_small(value):
             self.meter.weigh(value)
         else:
             self.meter.work += 64
         return value
 
-    def _weighed(self, value: Any) -> Any:
-        """What is compared or joined, and so looked into."""
-        if not _is_small(value):
-            self.meter.weigh(value)
-        return value
-
     def _made(self, value: Any) -> Any:
-        """What an operation has made: its own size counts, what is in it was made before."""
+        """Return what an operation has made: its own size counts, what is in it was made before."""
         if isinstance(value, (str, bytes, list, tuple, dict)):
             if len(value) > MAX_SIZE:
                 raise CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
@@ -213,10 +197,8 @@ class Environment(ImmutableSandboxedEnvironment):
             raise CostlyTemplate("computes a number beyond the limit")
         return value
 
-    # --- operations -------------------------------------------------------------------------------------------------
-
     def _filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A filter that pays, weighs and shows what it made."""
+        """Return a filter that pays, weighs and shows what it made."""
         skipped = _is_passed(function)
 
         @functools.wraps(function)  # with the mark that says what jinja2 passes first
@@ -226,7 +208,10 @@ class Environment(ImmutableSandboxedEnvironment):
             if name not in _SHALLOW_FILTERS:
                 rest = [self._whole(each) for each in rest] if name in _CONSUMING else rest
                 self.meter.weigh(*rest, *kwargs.values())
-            _check_filter(name, rest, kwargs)
+            if name == "format":
+                _check_percent(str(rest[0]), kwargs or tuple(rest[1:]), sum(map(_size, rest[1:])))
+            elif rest:
+                _check(name, rest[0], [*rest[1:], *kwargs.values()])
             return self._made(function(*given, *rest, **kwargs))
 
         return bounded
@@ -242,7 +227,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return bounded
 
     def _whole(self, value: Any) -> Any:
-        """A generator as the list of its items, each of which pays by itself."""
+        """Return a generator as the list of its items, each of which pays by itself."""
         if not isinstance(value, Iterator):
             return value
         items = []
@@ -259,7 +244,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if isinstance(owner, (str, bytes, int)):
             method = getattr(__obj, "__name__", "")
             args = tuple(map(__self._whole, args)) if method == "join" else args
-            _check_method(owner, method, args, kwargs)
+            _check(method, *((args[0], [owner]) if method == "join" and args else (owner, [*args, *kwargs.values()])))
             __obj = __self.wrap_str_format(__obj) or __obj
         elif isinstance(owner, (list, dict)):
             meter.weigh(owner)
@@ -307,7 +292,7 @@ class Environment(ImmutableSandboxedEnvironment):
 
 
 def _is_passed(function: Callable[..., Any]) -> int:
-    """How many arguments jinja2 passes before those of the template."""
+    """Return how many arguments jinja2 passes before those of the template."""
     return int(getattr(function, "jinja_pass_arg", None) is not None)
 
 
@@ -337,14 +322,12 @@ class _BoundedEscapeFormatter(_BoundedFormatter, EscapeFormatter):
         super().__init__(environment, escape=escape)
 
 
-# --- what a rendering may do ----------------------------------------------------------------------------------------
-
-
 def instrument(parts: Sequence[nodes.Node]) -> None:
     """Make loops, macros and blocks pay for what they print, and weigh what is compared, joined or captured."""
     for part in parts:
         if isinstance(part, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
-            part.body.insert(0, _pay(part.lineno, part.body))
+            work = 1 + sum(map(_work_of, part.body))  # a toll for one round, with the text and lists written in it
+            part.body.insert(0, nodes.ExprStmt(_toll(part.lineno, work), lineno=part.lineno))
             if isinstance(part, nodes.For) and part.test is not None:
                 part.test = nodes.And(_toll(part.lineno, 1), part.test, lineno=part.lineno)
         elif isinstance(part, (nodes.AssignBlock, nodes.FilterBlock)):
@@ -363,27 +346,17 @@ def _instrument_expression(part: nodes.Node) -> None:
         for operand in part.ops:
             operand.expr = _filtered(operand.expr, _WEIGHED, part.lineno)
     elif isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Slice):
-        part.arg = _as_item(part.arg)
+        # One that is written as a slice does not go through the environment.
+        given = (part.arg.start, part.arg.stop, part.arg.step)
+        start, *rest = (nodes.Const(None, lineno=part.lineno) if each is None else each for each in given)
+        part.arg = nodes.Filter(start, _SLICE, rest, [], None, None, lineno=part.lineno)
     elif isinstance(part, nodes.Dict):
         for pair in part.items:
             pair.key = _filtered(pair.key, _WEIGHED, part.lineno)
 
 
-def _as_item(part: nodes.Slice) -> nodes.Filter:
-    """A slice as a value: one that is written as a slice does not go through the environment."""
-    start, stop, step = (
-        nodes.Const(None, lineno=part.lineno) if each is None else each for each in (part.start, part.stop, part.step)
-    )
-    return nodes.Filter(start, _SLICE, [stop, step], [], None, None, lineno=part.lineno)
-
-
 def _toll(line: int, work: int) -> nodes.Filter:
     return nodes.Filter(nodes.Const(work, lineno=line), _TOLL, [], [], None, None, lineno=line)
-
-
-def _pay(line: int, body: Iterable[nodes.Node]) -> nodes.ExprStmt:
-    """A toll for one round, with all constant text in it, and all lists that are written in it."""
-    return nodes.ExprStmt(_toll(line, 1 + sum(map(_work_of, body))), lineno=line)
 
 
 def _work_of(node: nodes.Node) -> int:
@@ -399,9 +372,6 @@ def _filtered(node: nodes.Expr | None, name: str, line: int) -> Any:
     if isinstance(node, nodes.Const):
         return node
     return nodes.Filter(node, name, [], [], None, None, lineno=line)
-
-
-# --- what an operation would make ------------------------------------------------------------------------------------
 
 
 def _too_long() -> CostlyTemplate:
@@ -424,7 +394,7 @@ def _check_power(left: Any, right: Any) -> None:
 
 
 def _check_width(pattern: str | bytes) -> None:
-    """A format's own numbers: not too large, all together."""
+    """Check a format's own numbers: none too large, nor all together."""
     text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
     numbers = "".join(c if c in "0123456789" else " " for c in text).split()
     if any(len(digits) > 5 for digits in numbers) or sum(map(int, numbers)) > MAX_SIZE:
@@ -443,94 +413,64 @@ def _check_percent(pattern: str | bytes, values: Any, weight: int) -> None:
         raise _too_long()
 
 
-def _check_filter(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """What a filter would make. Its arguments are weighed, and hold no generators."""
-    value, rest = (args[0] if args else None), [*args[1:], *kwargs.values()]
-    if name in _COUNTING and any(_is_beyond(each) for each in rest):
-        raise CostlyTemplate(f"pads or cuts beyond the limit, with the filter {name!r}")
-    if name in _NOT_LINEAR and _size(value) + sum(map(_size, rest)) > MAX_SEARCHED:
-        raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to the filter {name!r}")
-    if name == "round" and any(isinstance(each, int) and abs(each) > 300 for each in rest):
-        raise CostlyTemplate("rounds to more digits than there are")
-    _check_made(name, value, rest, args, kwargs)
-
-
-def _check_made(name: str, value: Any, rest: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check the size of what a filter would make, and the work of making it."""
-    if name == "replace" and len(args) > 2:
-        _check_replacement(str(value), args[1], args[2])
-    elif name == "join":
-        _check_join(next((each for each in rest if isinstance(each, str)), ""), value)
-    elif name == "format":
-        _check_percent(str(value), dict(kwargs) or tuple(args[1:]), sum(map(_size, rest)))
-    elif name == "indent":
-        widest = max([4, *(each if isinstance(each, int) else len(each) for each in rest if _is_width(each))])
-        if isinstance(value, str) and value.count("\n") * widest + len(value) > MAX_SIZE:
-            raise _too_long()
-    elif name == "sum" and isinstance(value, Sequence) and any(not isinstance(each, (int, float)) for each in value):
-        if len(value) * sum(map(_size, value)) > 10 * MAX_SIZE:
-            raise _too_long()
-    elif name == "trim" and rest and _size(value) * _size(rest[0]) > 100 * MAX_SIZE:
+def _check(name: str, value: Any, given: Sequence[Any]) -> None:
+    """Check what a filter or a method would make of a value and its arguments, all of which are weighed."""
+    if name in _COUNTING and any(map(_is_beyond, given)):
+        raise CostlyTemplate(f"pads or cuts beyond the limit, with {name!r}")
+    if name in _NOT_LINEAR and _size(value) + sum(map(_size, given)) > MAX_SEARCHED:
+        raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to {name!r}")
+    if name in _SEARCHING and _size(value) * max(map(_size, given), default=0) > 100 * MAX_SIZE:
         raise CostlyTemplate("searches a text for too much")
-    elif name == "wordwrap" and _size(value) * max(map(_size, rest), default=1) > MAX_SIZE:
+    if name in _MAKING and _MAKING[name](value, given) > MAX_SIZE:
         raise _too_long()
 
 
-def _check_method(owner: str | bytes | int, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """What a method of a text or number would make."""
-    given = [*args, *kwargs.values()]
-    if method in _PADDING and any(_is_beyond(each) for each in given):
-        raise CostlyTemplate("pads a text beyond the limit")
-    if not isinstance(owner, int):
-        _check_text_method(owner, method, given)
+def _replaced(text: Any, given: Sequence[Any]) -> int:
+    text = text if isinstance(text, bytes) else str(text)
+    old = given[0] if len(given) > 1 else None
+    same = isinstance(old, bytes if isinstance(text, bytes) else str)
+    return text.count(old) * _size(given[1]) if same else 0
 
 
-def _check_text_method(owner: str | bytes, method: str, given: Sequence[Any]) -> None:
-    """What a method of a text would make."""
-    if method == "expandtabs":
-        tab = next((each for each in given if isinstance(each, int)), 8)
-        if (owner.count("\t") if isinstance(owner, str) else owner.count(9)) * abs(tab) > MAX_SIZE:
-            raise CostlyTemplate("pads a text beyond the limit")
-    elif method == "replace" and len(given) >= 2:
-        _check_replacement(owner, given[0], given[1])
-    elif method == "join" and given:
-        _check_join(owner, given[0])
-    elif method == "translate" and given and isinstance(given[0], Mapping):
-        if len(owner) * max((_size(each) for each in given[0].values()), default=0) > MAX_SIZE:
-            raise _too_long()
-    elif method in _FROM_THE_END and given and len(owner) * max(map(_size, given)) > 100 * MAX_SIZE:
-        raise CostlyTemplate("searches a text for too much")
-    elif method in ("striptags", "unescape") and len(owner) > MAX_SEARCHED:
-        raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to {method!r}")
+def _joined(items: Any, given: Sequence[Any]) -> int:
+    separator = next((len(each) for each in given if isinstance(each, (str, bytes))), 0)
+    whole = isinstance(items, (str, bytes, dict, *_HOLDS_ITEMS))
+    return sum(_size(item) + separator for item in items) if whole else 0
+
+
+def _summed(items: Any, given: Sequence[Any]) -> int:
+    """Return a tenth of the work of adding lists one by one."""
+    lists = isinstance(items, Sequence) and any(not isinstance(each, (int, float)) for each in items)
+    return len(items) * sum(map(_size, items)) // 10 if lists else 0
+
+
+def _indented(text: Any, given: Sequence[Any]) -> int:
+    widths = [each if isinstance(each, int) else len(each) for each in given if isinstance(each, (int, str))]
+    return str(text).count("\n") * max([4, *widths]) + _size(text)
+
+
+def _translated(text: Any, given: Sequence[Any]) -> int:
+    return _size(text) * max((_size(each) for table in given for each in getattr(table, "values", list)()), default=0)
+
+
+# How much these make, at most. A tab is a character, and each may become as many as the argument says.
+_MAKING: Mapping[str, Callable[[Any, Sequence[Any]], int]] = {
+    "replace": _replaced,
+    "join": _joined,
+    "sum": _summed,
+    "indent": _indented,
+    "translate": _translated,
+    "wordwrap": lambda text, given: _size(text) * max(map(_size, given), default=1),
+    "expandtabs": lambda text, given: _size(text) * max([8, *(abs(each) for each in given if isinstance(each, int))]),
+}
 
 
 def _is_beyond(value: Any) -> bool:
     return (isinstance(value, int) and abs(value) > MAX_WIDTH) or (isinstance(value, str) and len(value) > MAX_WIDTH)
 
 
-def _is_width(value: Any) -> bool:
-    return isinstance(value, (int, str)) and not isinstance(value, bool)
-
-
 def _size(value: Any) -> int:
     return len(value) if isinstance(value, (str, bytes, list, tuple, dict)) else 1
-
-
-def _check_replacement(text: Any, old: Any, new: Any) -> None:
-    if not isinstance(old, (str, bytes)) or type(old) not in type(text).__mro__:
-        return
-    if text.count(old) * _size(new) > MAX_SIZE:
-        raise _too_long()
-
-
-def _check_join(separator: str | bytes, items: Any) -> None:
-    if not isinstance(items, (str, bytes, dict)) and not isinstance(items, _HOLDS_ITEMS):
-        return
-    if sum(_size(item) + len(separator) for item in items) > MAX_SIZE:
-        raise _too_long()
-
-
-# --- functions and filters that transformers adds, or that have bounds of their own ---------------------------------
 
 
 def _tojson(

@@ -48,13 +48,9 @@ def second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
 def _read(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
     calls = [call["function"] for call in message.get("tool_calls") or ()]
     thoughts = [message[name] for name in _NAMES if message.get(name)]
-    read = [(call["name"], _loaded(call["arguments"])) for call in calls]
+    given = [(call["name"], call["arguments"]) for call in calls]  # older versions give arguments as JSON text
+    read = [(name, json.loads(each) if isinstance(each, str) else each) for name, each in given]
     return _plain(message.get("content")), _plain(thoughts[0]) if thoughts else None, read
-
-
-def _loaded(arguments: Any) -> Any:
-    """Return arguments as data; older versions give them as JSON text."""
-    return json.loads(arguments) if isinstance(arguments, str) else arguments
 
 
 def _plain(text: Any) -> str | None:

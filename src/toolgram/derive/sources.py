@@ -1,6 +1,6 @@
 """A format from where its template is kept: a tokenizer object, the files of a model, a GGUF file.
 
-Strategy: each place gives the same things: a chat template (the one for tools, where there are several), the first and
+Strategy: each place gives the same things: a chat template (the one for tools, if there are several), the first and
 the last token, other special tokens, and the tokens at which generation ends.  `derive_format` does the rest.  Files
 are not trusted: what is of another kind than it should be is left out, and what cannot be read is one error.
 A tokenizer without a template writes messages by itself; there a format is taken that reads what it writes.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class Source:
     ends: list[str] = field(default_factory=list)
 
     def chosen(self, variant: str | None) -> str:
-        """The name of the template that is taken: this one; without one, that for tools, the default, or a sole one."""
+        """Return the name of the template that is taken: this one, or that for tools, the default, or a sole one."""
         for name in (variant,) if variant is not None else PREFERRED:
             if name in self.templates:
                 return name
@@ -52,11 +52,11 @@ class Source:
         raise TemplateError(f"{self.place}: {wanted}; there are: {there}")
 
     def template(self, variant: str | None) -> str:
-        """The text of that template."""
+        """Return the text of that template."""
         return self.templates[self.chosen(variant)]
 
     def derive(self, variant: str | None, options: Mapping[str, Any]) -> Format:
-        """The derived format."""
+        """Return the derived format."""
         given: dict[str, Any] = {"bos_token": self.bos_token, "eos_token": self.eos_token}
         given |= {"special_tokens": _distinct(self.special), "end_tokens": _distinct(self.ends)}
         return derive_format(self.template(variant), **{**given, **options})
@@ -71,13 +71,12 @@ class Source:
 
 
 def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any) -> Format:
-    """The format of a tokenizer of `transformers` or `mistral-common`.
+    """Return the format of a tokenizer of `transformers` or `mistral-common`.
 
     `variant` names one of several templates; without it, the one for tools is taken, then the default. `options` go to
-    `derive_format`, as they are. A tokenizer of mistral-common has no template: the shipped format is taken that reads
-    the calls it writes. Where the tokenizer has a `response_template`, or the older `response_schema`, what it
-    reads otherwise is a warning of the report. Raises TemplateError where there is no template, and what
-    `derive_format` raises.
+    `derive_format`. A tokenizer of mistral-common has no template: the result is the shipped format that reads its
+    calls. If the tokenizer has a `response_template`, or the older `response_schema`, what that reads differently is a
+    warning of the report. Raises TemplateError if there is no template, and what `derive_format` raises.
     """
     templates = getattr(tokenizer, "chat_template", None)
     if templates is None and hasattr(tokenizer, "encode_chat_completion"):
@@ -96,17 +95,17 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
 
 
 def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **options: Any) -> Format:
-    """The format of a model whose files are in `folder`, as they are published.
+    """Return the format of a model whose published files are in `folder`.
 
     Reads chat_template.jinja, additional_chat_templates/, chat_template.json, tokenizer_config.json,
-    special_tokens_map.json and the end tokens of generation_config.json, as far as they are there. `variant` and
-    `options` as for `from_tokenizer`. Raises TemplateError where there is no template, or a file cannot be read.
+    special_tokens_map.json and the end tokens of generation_config.json, as far as they exist. `variant` and `options`
+    as for `from_tokenizer`. Raises TemplateError if there is no template, or a file cannot be read.
     """
     return pretrained_source(folder).derive(variant, options)
 
 
 def pretrained_source(folder: str | Path) -> Source:
-    """What the files of a model say, as `from_pretrained_files` reads them. Raises TemplateError."""
+    """Return what the files of a model say, as `from_pretrained_files` reads them. Raises TemplateError."""
     place = Path(folder)
     config, other = _json(place / "tokenizer_config.json"), _json(place / "special_tokens_map.json")
     source = Source(str(folder), _named(_json(place / "chat_template.json").get("chat_template")))
@@ -120,7 +119,8 @@ def pretrained_source(folder: str | Path) -> Source:
     added = config.get("added_tokens_decoder")
     by_id = {key: token for key, token in added.items() if isinstance(token, dict)} if isinstance(added, dict) else {}
     if not by_id:
-        by_id = _added_tokens(_json(place / "tokenizer.json"))
+        added = _listed(_json(place / "tokenizer.json").get("added_tokens"))
+        by_id = {str(token.get("id")): token for token in added if isinstance(token, dict)}
     source.special += [_text(token) for token in by_id.values() if token.get("special")]
     for key in ("additional_special_tokens", "extra_special_tokens"):
         source.special += [_text(token) for token in _listed(config.get(key) or other.get(key))]
@@ -130,19 +130,19 @@ def pretrained_source(folder: str | Path) -> Source:
 
 
 def tokenizer_source(place: str, config: Mapping[str, Any]) -> Source:
-    """What the JSON of a tokenizer says by itself."""
+    """Return what the JSON of a tokenizer says by itself."""
     bos_token, eos_token = (_text(config.get(key)) for key in ("bos_token", "eos_token"))
     return Source(place, _named(config.get("chat_template")), bos_token, eos_token)
 
 
 def download_cache() -> Path:
-    """The folder in which Hugging Face's tools keep what they download."""
+    """Return the folder in which Hugging Face's tools keep what they download."""
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
     return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
 
 
 def downloaded(model: str) -> Path | None:
-    """The folder of a model (`Qwen/Qwen3-8B`) in the cache of downloads: its main revision, or else the newest."""
+    """Return the folder of a model (`Qwen/Qwen3-8B`) in the cache: its main revision, or else the newest."""
     if not _MODEL.fullmatch(model):
         return None
     place = download_cache() / f"models--{model.replace('/', '--')}"
@@ -155,16 +155,16 @@ def downloaded(model: str) -> Path | None:
 
 
 def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -> Format:
-    """The format of a model in a GGUF file. Needs the `gguf` package.
+    """Return the format of a model in a GGUF file. Needs the `gguf` package.
 
-    `variant` and `options` as for `from_tokenizer`. The weights are not read. Raises TemplateError where the file has
-    no template or cannot be read, and ToolgramError where `gguf` is not installed.
+    `variant` and `options` as for `from_tokenizer`. The weights are not read. Raises TemplateError if the file has no
+    template or cannot be read, and ToolgramError if `gguf` is not installed.
     """
     return gguf_source(path).derive(variant, options)
 
 
 def gguf_source(path: str | Path) -> Source:
-    """What a GGUF file says, as `from_gguf` reads it. Raises TemplateError, and ToolgramError without `gguf`."""
+    """Return what a GGUF file says, as `from_gguf` reads it. Raises TemplateError, and ToolgramError without `gguf`."""
     try:
         from gguf import GGUFReader
     except ModuleNotFoundError:
@@ -198,13 +198,10 @@ def _number(fields: Mapping[str, Any], key: str) -> int | None:
 
 
 def _token(tokens: Any, number: int | None) -> str:
-    """One token of a GGUF file; the others are not read."""
+    """Return one token of a GGUF file; the others are not read."""
     if tokens is None or number is None or number >= len(tokens.data):
         return ""
     return str(tokens.contents(number))
-
-
-# --- files ----------------------------------------------------------------------------------------------------------
 
 
 def _read(path: Path) -> str:
@@ -215,7 +212,7 @@ def _read(path: Path) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is no such file."""
+    """Return the object in a JSON file; empty if there is no such file."""
     if not path.is_file():
         return {}
     try:
@@ -225,11 +222,6 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise TemplateError(f"{path}: not JSON: {error}") from None
     return found if isinstance(found, dict) else {}
-
-
-def _added_tokens(tokenizer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    added = [token for token in _listed(tokenizer.get("added_tokens")) if isinstance(token, dict)]
-    return {str(token.get("id")): token for token in added}
 
 
 def _named(templates: Any) -> dict[str, str]:
@@ -248,7 +240,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _text(token: Any) -> str:
-    """A token as text: it may be an object with its text as `content`."""
+    """Return a token as text: it may be an object with its text as `content`."""
     text = token.get("content") if isinstance(token, Mapping) else getattr(token, "content", token)
     return text if isinstance(text, str) and not any("\ud800" <= character <= "\udfff" for character in text) else ""
 
@@ -256,8 +248,6 @@ def _text(token: Any) -> str:
 def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
-
-# --- tokenizers that write messages by themselves ---------------------------------------------------------------------
 
 _CALLS: tuple[tuple[str, dict[str, Any]], ...] = (("look_up", {"city": "Paris", "days": 2}), ("ping", {}))
 
@@ -291,16 +281,13 @@ def _written_by(tokenizer: Any) -> list[str]:
 
 
 def _recognised(turns: Sequence[str], place: str) -> Format:
-    """The shipped format that reads these turns; the one with the fewest other markers, where several do."""
-    found = [fmt for fmt in _all_formats() if all(_reads(fmt, turn, at + 1) for at, turn in enumerate(turns))]
+    """Return the shipped format that reads these turns; the one with the fewest other markers, where several do."""
+    formats = map(get_format, format_names())
+    found = [fmt for fmt in formats if all(_reads(fmt, turn, at + 1) for at, turn in enumerate(turns))]
     if not found:
         raise TemplateError(f"{place} has no chat template, and no shipped format reads the calls that it writes")
     text = "".join(turns)
     return min(found, key=lambda fmt: strange_markers(fmt.name, text))
-
-
-def _all_formats() -> Iterator[Format]:
-    return (get_format(name) for name in format_names())
 
 
 def _reads(fmt: Format, turn: str, count: int) -> bool:

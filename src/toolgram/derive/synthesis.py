@@ -1,7 +1,7 @@
 """From what was found out about a template to a format: which skeletons, put together how.
 
 Strategy: text (content, reasoning, their wrappers) and calls are written by skeletons that know nothing of each other;
-here they are put into one format.  Skeletons of calls stand in one table.  Nothing of any model is known here: the
+here they are put into one format.  Skeletons of calls are in one table.  Nothing of any model is known here: the
 findings decide, and where they do not suffice the format reads text only and says so.
 """
 
@@ -24,6 +24,7 @@ from toolgram.derive.result import (
     Tokens,
     ToolFormat,
     ValueEncoding,
+    shown,
 )
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton, thinks_first
@@ -32,7 +33,7 @@ from toolgram.spec.data import Literal
 
 
 def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
-    """The two files for a template. Raises NotExpressible where its calls cannot be read by any skeleton."""
+    """Return the two files for a template. Raises NotExpressible if its calls cannot be read by any skeleton."""
     builder = FormatBuilder(name, title=f"Derived: {name}")
     text = TextSkeleton(builder, result, tokens)
     leaving: list[str] = []
@@ -44,7 +45,7 @@ def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
 
 
 def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
-    """A format that reads content and reasoning, and takes calls for text."""
+    """Return a format that reads content and reasoning, and takes calls for text."""
     builder = FormatBuilder(name, title=f"Derived: {name}")
     _describe(builder, result, tokens, TextSkeleton(builder, result, tokens).finish([], calls=False))
     if result.calls is not None:
@@ -55,17 +56,17 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
 
 
 def _sketch(calls: CallsFormat) -> str:
-    """What is known of calls that no skeleton writes: the texts and slots of one, and what stands around it."""
-    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in calls.pattern]
-    lines = [f"  a call: {shown!r}", f"  before all calls: {calls.section_start!r}, behind: {calls.section_end!r}"]
+    """Return what is known of calls that no skeleton writes: the texts and slots of one, and what is around it."""
+    lines = [f"  a call: {shown(calls.pattern)}"]
+    lines += [f"  before all calls: {calls.section_start!r}, behind: {calls.section_end!r}"]
     if calls.arguments.pattern:
-        argument = [part if isinstance(part, str) else f"{{{part.value}}}" for part in calls.arguments.pattern]
-        lines.append(f"  an argument: {argument!r}, between two: {calls.arguments.separator!r}")
+        argument = f"  an argument: {shown(calls.arguments.pattern)}, between two: {calls.arguments.separator!r}"
+        lines.append(argument)
     return "\n".join([*lines, f"  between two calls: {calls.separator!r}"])
 
 
 def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
-    """A format that takes everything for content."""
+    """Return a format that takes everything for content."""
     nothing = replace(
         result,
         reasoning_mode=ReasoningMode.NONE,
@@ -83,7 +84,7 @@ def _is_json(result: DiffAnalysisResult, calls: CallsFormat) -> bool:
     return result.tool_format is ToolFormat.JSON_NATIVE and not fields.flat_arguments and holds_arguments
 
 
-# Which calls a skeleton can write, and how it adds them; the states behind a call, which text leaves, are returned.
+# Which calls a skeleton can write, and how it adds them; the states after a call, which text leaves, are returned.
 # The first one that fits is taken.
 SKELETONS: tuple[
     tuple[
@@ -115,16 +116,15 @@ def _describe(
     opened = result.header if thinks_first(result) else result.prompts["unset"].opened
     if opened:
         builder.about["generation_prompt"] = opened
-    shown = []
     if result.calls is not None and calls:
         lossy = is_python(result.calls) and is_lossy(result.calls)
-        shown = [as_models_write(result.calls, (CITY, DOCS))] if lossy else shown_outputs(result)
-    if shown:
-        builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in shown]
+        texts = [as_models_write(result.calls, (CITY, DOCS))] if lossy else shown_outputs(result)
+        if texts:
+            builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in texts]
 
 
 def _special_tokens(builder: FormatBuilder, tokens: Iterable[str], triggers: Container[str]) -> list[str]:
-    """The terminals that are one special token each."""
+    """Return the terminals that are one special token each."""
     texts = {name: shape.text for name, shape in builder.terminals.items() if isinstance(shape, Literal)}
     used = {text: name for name, text in texts.items()}
     named = [used[token] for token in tokens if used.get(token) in triggers]

@@ -1,4 +1,4 @@
-"""Calls whose names stand in markers: `<call>name ... arguments ... </call>`, with or without a section around them.
+"""Calls whose names are in markers: `<call>name ... arguments ... </call>`, with or without a section around them.
 
 Strategy: the pattern of a call is a path of markers and slots.  Up to the arguments it is held, since a marker in prose
 is no call; the arguments make it certain.  What closes a call may be missing, from any marker on, and so may an id or a
@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, class_of, each_optional, pieces, whole
+from toolgram.derive.paths import Path, add_closers, class_of, close_arguments, each_optional, pieces, whole
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments
 from toolgram.spec.composition import START
 
 Item: TypeAlias = str | Slot
-_NAMESPACE, _COUNTER = "functions.", ":"  # around a name that stands in an id, as in `functions.get_weather:0`
+_NAMESPACE, _COUNTER = "functions.", ":"  # around a name that is in an id, as in `functions.get_weather:0`
 _ROLES: dict[Slot, tuple[str, ...]] = {
     Slot.NAME: ("PARSING_NAME", "name", "held"),
     Slot.ID: ("PARSING_CALL_ID", "call_id", "held"),
@@ -28,12 +28,12 @@ _ROLES: dict[Slot, tuple[str, ...]] = {
 
 
 def add_tag_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
-    """Add the calls. Returns the states behind a call, which text leaves."""
+    """Add the calls. Returns the states after a call, which text leaves."""
     return _TagSkeleton(builder, calls).build()
 
 
 def items_of(pattern: Pattern) -> list[Item]:
-    """The pattern with its texts cut into pieces."""
+    """Return the pattern with its texts cut into pieces."""
     items: list[Item] = []
     for part in pattern:
         items += pieces(part) if isinstance(part, str) else [part]
@@ -69,15 +69,17 @@ class _TagSkeleton:
         if not tagged and all(isinstance(item, str) and builder.means_nothing(item) for item in self.after):
             self.after = []  # the same
         self.arguments = Arguments(builder, calls.arguments) if tagged else None
-        self.name = ""
+        self.name = self.parsing = ""  # the terminal of the name, and the state of an object of arguments
         self.unclosed = ""  # the rule of a call that the end of the turn closes
-        self.begun = ("", "")  # the marker with which a call begins, and the state behind it
+        self.begun = ("", "")  # the marker with which a call begins, and the state after it
         self.following = ""  # the rule of a call that nothing closes but the beginning of the next one
 
     def build(self) -> list[str]:
-        """All of it: section, calls, what closes them, what separates them."""
+        """Add everything: section, calls, what closes them and what separates them."""
         builder = self.builder
-        self._whole_markers()
+        for items, text in ((self.section, self.calls.section_start), (self.before, self.calls.pattern[0])):
+            if items and isinstance(items[0], str) and isinstance(text, str):
+                items[: len(pieces(text))] = whole(builder, text)  # if their first piece means something else in text
         self.closed = [builder.closed("TOOL_COMPLETE") for _ in self._stops()]
         self.open_ended = self.arguments is not None and not self.after
         if self.open_ended and not isinstance(next(reversed(self.between), None), str):
@@ -91,6 +93,7 @@ class _TagSkeleton:
         builder.owe(self.section, self.section_end)
         leaving = list(self.closed)
         rule.append(add_closers(builder, "TOOL_CALLS_END", self.section_end, self.closed, leaving))
+        self._close_object()
         if self.unclosed and self.section_end:
             names = {"CALL_END": builder.literal("", self.section_end[0]), "CALL_COMPLETE": leaving[len(self.closed)]}
             builder.use("unclosed_values", names)
@@ -107,8 +110,14 @@ class _TagSkeleton:
             builder.take("encoded" if self.encoded else "json", "arguments")
         return leaving
 
+    def _close_object(self) -> None:
+        """Let the marker after an object of arguments close the brackets that it lacks."""
+        closer = next(iter([*self.after, *self.section_end]), None)
+        if self.arguments is None and not self.encoded and isinstance(closer, str) and not self._begins(closer):
+            close_arguments(self.builder, closer, self._stop(0), self.parsing)
+
     def _starts(self, one: str) -> tuple[list[str], list[str]]:
-        """The states in which a call may begin, and the rule of the calls up to what closes their section."""
+        """Return the states in which a call may begin, and the rule of the calls up to what closes their section."""
         builder = self.builder
         starts = list(TEXTS if self.distinct else self.closed)
         rule: list[str] = []
@@ -130,14 +139,8 @@ class _TagSkeleton:
             rule.append(f"{one}*")
         return starts, rule
 
-    def _whole_markers(self) -> None:
-        """Markers stay whole where their first piece means something else in free text."""
-        for items, text in ((self.section, self.calls.section_start), (self.before, self.calls.pattern[0])):
-            if items and isinstance(items[0], str) and isinstance(text, str):
-                items[: len(pieces(text))] = whole(self.builder, text)
-
     def _stops(self) -> list[int]:
-        """How many items of what closes a call there are at each place where it may be left: behind every marker."""
+        """Return after how many items of what closes a call it may be left: after every marker."""
         stops = [0] if not self.after or (self.arguments is None and not self._begins(self.after[0])) else []
         for at, item in enumerate(self.after):
             following = self.after[at + 1] if at + 1 < len(self.after) else None
@@ -147,15 +150,13 @@ class _TagSkeleton:
             stops.append(len(self.after))
         return stops
 
-    # --- one call -------------------------------------------------------------------------------------------------
-
     def _one(self, path: Path) -> str:
         self._named(path)
-        shared, tail = self._without_arguments()
+        shared, early = self._without_arguments()
         if self.open_ended:
             return self._open_ended(path)
         self._follow(path, self.between[:shared])
-        aside = "" if tail is None else self._at_once(path, tail) if isinstance(tail, int) else self._empty(path, tail)
+        aside = self._empty(path, *early) if early else ""
         rest = path.fork()
         self._follow(rest, self.between[shared:])
         body = f"{rest.text()} {self._arguments(rest)}"
@@ -189,20 +190,14 @@ class _TagSkeleton:
             path.symbols.append(f"({counted.text()})?")
             path.states = [*path.states, *counted.states]
 
-    def _at_once(self, path: Path, tail: int) -> str:
-        """A call without arguments that goes on with marker number `tail` of what closes a call."""
-        trigger = self.builder.literal("CALL_END", str(self.after[tail]))
-        self.builder.to(trigger, path.states, self._stop(tail + 1), "start_call", "no_arguments", "end_call")
-        return f"{trigger} {self._rest(tail + 1)}"
-
-    def _empty(self, path: Path, text: str) -> str:
-        """A call without arguments that ends like no other."""
-        trigger = self.builder.literal("EMPTY_CALL_END", text)
-        self.builder.to(trigger, path.states, self._stop(len(self.after)), "start_call", "no_arguments", "end_call")
-        return f"{trigger} {self._rest(len(self.after))}"
+    def _empty(self, path: Path, role: str, text: str, count: int) -> str:
+        """Add a call without arguments that ends with this text, with which so many items of `after` are over."""
+        trigger = self.builder.literal(role, text)
+        self.builder.to(trigger, path.states, self._stop(count), "start_call", "no_arguments", "end_call")
+        return f"{trigger} {self._rest(count)}"
 
     def _open_ended(self, path: Path) -> str:
-        """A call that nothing closes: what follows its name makes it certain, and the next thing that comes ends it."""
+        """Add a call that nothing closes: what follows its name makes it certain, and what comes next ends it."""
         assert self.arguments is not None
         builder = self.builder
         self._follow(path, self.between[:-1])
@@ -214,7 +209,7 @@ class _TagSkeleton:
         return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
-        """The terminal of a marker or slot, and what becomes of its text."""
+        """Return the terminal of a marker or slot, and what becomes of its text."""
         if isinstance(item, str):
             return self.builder.literal(role, item), ()
         if item is Slot.NAME and self.name:
@@ -248,7 +243,7 @@ class _TagSkeleton:
             at += 1
 
     def _after_name(self) -> str:
-        """The characters with which what follows a name may begin, where they cannot be part of a name."""
+        """Return the characters with which what follows a name may begin, where they cannot be part of a name."""
         texts = [item for item in self.between[:1] if isinstance(item, str)]
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:
@@ -261,9 +256,9 @@ class _TagSkeleton:
             texts += [item for item in self.after if isinstance(item, str)]
         return "".join(text[0] for text in texts if text and not text[0].isalnum())
 
-    def _without_arguments(self) -> tuple[int, int | str | None]:
-        """Where a call without arguments takes leave of the others, and the marker of `after` that it goes on with, or
-        the marker of its own with which it ends."""
+    def _without_arguments(self) -> tuple[int, tuple[str, str, int] | None]:
+        """Return where a call without arguments leaves the others, and how it ends: the role of a marker, the marker,
+        and how many items of `after` are over with it."""
         if self.calls.without_arguments is None:
             return len(self.between), None
         items = items_of(self.calls.without_arguments)
@@ -274,23 +269,23 @@ class _TagSkeleton:
         tail = rest[shared:]
         at = len(self.after) - len(tail)
         if tail and Slot.ARGUMENTS not in rest and tail == self.after[at:] and isinstance(tail[0], str):
-            return shared, at
+            return shared, ("CALL_END", tail[0], at + 1)
         own = "".join(item for item in tail if isinstance(item, str))
         prefix = "" if self.arguments is None else self.arguments.first_text()
         usual = prefix + "".join(item for item in [*self.between[shared:], *self.after] if isinstance(item, str))
         texts = all(isinstance(item, str) for item in [*tail, *self.between[shared:], *self.after])
         if texts and prefix and own == usual:
-            return shared, own
+            return shared, ("EMPTY_CALL_END", own, len(self.after))
         return len(self.between), None
 
     def _arguments(self, path: Path) -> str:
-        """The arguments and what closes the call; returns their rule."""
+        """Add the arguments and what closes the call; return their rule."""
         builder = self.builder
         builder.recovered = self.closed[-1]
         if self.arguments is None:
-            parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
-            builder.to("object_start", path.states, parsing, "start_call")
-            builder.to("object_end", parsing, self._stop(0), "end_call")
+            self.parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
+            builder.to("object_start", path.states, self.parsing, "start_call")
+            builder.to("object_end", self.parsing, self._stop(0), "end_call")
             names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}
             builder.fold("object_arguments", names)
             return f"arguments {self._rest(0)}"
@@ -311,7 +306,7 @@ class _TagSkeleton:
         return f"({whole}{unclosed})" if unclosed else whole
 
     def _open_values(self, values: Sequence[str], body: str, first: str, dest: str) -> str:
-        """What closes a call behind a value that has no end of its own: with the blanks that the template writes."""
+        """Add what closes a call after a value without an end of its own: with the blanks of the template."""
         following = self.calls.pattern[self.calls.pattern.index(Slot.ARGUMENTS) + 1]
         assert isinstance(following, str)
         blanks = following[: len(following) - len(following.lstrip())]
@@ -325,8 +320,8 @@ class _TagSkeleton:
         return f"({body} {first} | {body.removesuffix('?')} {line}) {self._rest(1)}"
 
     def _unclosed(self) -> str:
-        """What is added to the rule of a call for arguments that are not closed: a marker that closes the call, or what
-        is around it, closes them where the turn ends, or where another call begins."""
+        """Return what is added to the rule of a call for arguments that are not closed: a marker that closes the call
+        or what is around it closes them at the end of the turn, or if another call begins."""
         assert self.arguments is not None
         if not self.arguments.unclosed:
             return ""
@@ -348,8 +343,8 @@ class _TagSkeleton:
         return rule
 
     def _repairs(self, before: Sequence[str], one: str) -> list[str]:
-        """The rules of what is not closed. They follow those of calls: Lark names what is repeated after the first rule
-        that has it, and strict parsers have none of these."""
+        """Return the rules of what is not closed. They follow those of calls: Lark names a repeated part after the
+        first rule that has it, and strict parsers have none of these."""
         assert self.arguments is not None
         unclosed = f"repair_unclosed: {self.arguments.unclosed}"
         rules = [unclosed, f"repair_unclosed_call: repair_unclosed | {self.arguments.several}"]
@@ -362,23 +357,16 @@ class _TagSkeleton:
             ends.append(each_optional(names).removeprefix("(").removesuffix(")?"))
         if any(ends):
             ends = [end for end in ends if end]
-            rules.append(f"{REPAIR_CALLS}.2: {self._before_the_last(before, one)} repair_open ({' | '.join(ends)})")
+            opened, separated = before[0] if self.section else "", f"{one}*" if not self.distinct else ""
+            if self.separator:
+                name = self.builder.literal("SEPARATOR", self.separator)
+                separated = f"({one} {f'{name} _ws' if self.distinct else f'({name} _ws)?'})*"
+            rules.append(f"{REPAIR_CALLS}.2: {opened} {separated} repair_open ({' | '.join(ends)})")
             rules.append(f"repair_open.2: {'repair_next* ' if self.following else ''}{self.unclosed}")
         return rules
 
-    def _before_the_last(self, rule: Sequence[str], one: str) -> str:
-        """The rule of what stands before a call that the end of the turn closes."""
-        opened = rule[0] if self.section else ""
-        if not self.separator:
-            return opened if self.distinct else f"{opened} {one}*"
-        name = self.builder.literal("SEPARATOR", self.separator)
-        between = f"{name} _ws" if self.distinct else f"({name} _ws)?"
-        return f"{opened} ({one} {between})*"
-
-    # --- what closes a call ---------------------------------------------------------------------------------------
-
     def _stop(self, count: int) -> str:
-        """The state behind so many items of what closes a call. Nothing is held there, since the call is over."""
+        """Return the state after so many items of what closes a call. Nothing is held there, since the call is over."""
         stops = self._stops()
         if count in stops:
             return self.closed[stops.index(count)]
@@ -391,11 +379,11 @@ class _TagSkeleton:
         return known
 
     def _rest(self, count: int) -> str:
-        """The rule of what closes a call behind its first `count` items; adds its transitions."""
+        """Return the rule of what closes a call after its first `count` items; adds its transitions."""
         builder, state = self.builder, self._stop(count)
-        last = count == len(self.after)
-        blanks = "_ws" if self._matters() else ""
-        if last:
+        matters = self.separator or self.section_end or not self.distinct  # what follows could not follow free text
+        blanks = "_ws" if matters else ""
+        if count == len(self.after):
             return blanks
         item = self.after[count]
         if not self._begins(item):
@@ -416,12 +404,8 @@ class _TagSkeleton:
         return f"_ws {trigger} {self._rest(count + 1)}"
 
     def _begins(self, item: Item) -> bool:
-        """Whether a call begins with it as well, so that it is looked for in any text."""
+        """Return whether a call begins with it as well, so that it is looked for in any text."""
         return item in (*self.section[:1], *self.before[:1])
-
-    def _matters(self) -> bool:
-        """Whether something may follow a closed call that could not follow free text."""
-        return bool(self.separator or self.section_end or not self.distinct)
 
 
 def _texts(items: Sequence[Item]) -> list[str]:

@@ -13,17 +13,17 @@ from typing import Any
 
 from toolgram.derive.comparing import markers_of
 from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
+from toolgram.derive.paths import one_of
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode, Tokens
 from toolgram.spec.composition import START
-from toolgram.spec.data import Literal
 
 REPAIR_CALLS = "repair_calls"  # the rule of calls of which the end of the turn closes the last
-BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and behind a thought: one that ends there again means nothing
+BEGIN = "WAITING_FOR_CONTENT"  # where a turn begins, and after a thought: one that ends there again means nothing
 _WORDY = re.compile(r"[\w\s.,:;!?-]*\Z")
 
 
 def thinks_first(result: DiffAnalysisResult) -> bool:
-    """Whether every turn begins with a thought of which only the end is written: then the role header begins it."""
+    """Return whether the role header begins a thought: every turn writes the end of one, and none its beginning."""
     end, header = result.markers.reasoning_end.strip(), result.header.strip()
     if result.reasoning_mode is not ReasoningMode.DELIMITER or not end or _WORDY.match(header):
         return False
@@ -34,7 +34,7 @@ def thinks_first(result: DiffAnalysisResult) -> bool:
 
 
 def turn_ends(result: DiffAnalysisResult, tokens: Tokens) -> list[str]:
-    """The tokens that end a turn: those of the tokenizer, and those with which the template ends one."""
+    """Return the tokens that end a turn: those of the tokenizer, and those with which the template ends one."""
     texts = [tokens.eos_token, *tokens.ends]
     for end in (result.turn_end, result.turn_end_after_calls):
         found = markers_of(end)
@@ -44,7 +44,7 @@ def turn_ends(result: DiffAnalysisResult, tokens: Tokens) -> list[str]:
 
 
 def turn_blanks(result: DiffAnalysisResult) -> tuple[str, str]:
-    """The blanks with which the text of a turn begins, and those before the token that ends it."""
+    """Return the blanks with which the text of a turn begins, and those before the token that ends it."""
     return result.turn_start, result.turn_end[: len(result.turn_end) - len(result.turn_end.lstrip())]
 
 
@@ -52,21 +52,27 @@ class TextSkeleton:
     """Adds the text states to a format; `finish` joins them with the calls that were added in between."""
 
     def __init__(self, builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens) -> None:
-        self.builder = builder
+        self.builder, self.result, self.markers = builder, result, result.markers.stripped()
         self.think = ""  # the terminals that begin a thought, and that end one
         self.think_ends: list[str] = []
-        self.answer: list[str] = []  # those around content, where there are any
-        self.ends: list[str] = []  # those that end a turn
+        self.answer: list[str] = []  # those around content, if there are any
         self.fragment = False  # reasoning is the fragment that shipped formats have
         self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
-        wrapped = result.content_mode is not ContentMode.PLAIN and bool(result.markers.content_start.strip())
-        self._reasoning(result)
-        if wrapped:
-            self._content(result)
-        self._ends(result, tokens)
+        self._reasoning()
+        if result.content_mode is not ContentMode.PLAIN and self.markers.content_start:
+            self._content()
+        for key, blanks in zip(("turn_start", "turn_end"), turn_blanks(result), strict=True):
+            if blanks:
+                builder.about[key] = blanks
+        self._breaks()
+        # The tokens that end a turn, if the output still has them: dropped wherever text may be.
+        ends = [text for text in turn_ends(result, tokens) if not builder.has(text)]
+        self.ends = builder.literals("TURN_END", ends)
+        if self.ends:
+            builder.about["stop"] = self.ends
 
-    def _reasoning(self, result: DiffAnalysisResult) -> None:
-        start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
+    def _reasoning(self) -> None:
+        result, start, end = self.result, self.markers.reasoning_start, self.markers.reasoning_end
         if not start and result.reasoning_mode is ReasoningMode.FORCED_OPEN:
             opened = [prompt.opened.strip() for prompt in result.prompts.values()]
             start = next((text for text in opened if text and end not in text), "")
@@ -94,55 +100,39 @@ class TextSkeleton:
         if closing != self.think:  # what only closes means nothing there once more
             builder.to(closing, BEGIN, "=")
 
-    def _content(self, result: DiffAnalysisResult) -> None:
-        start, end = result.markers.content_start.strip(), result.markers.content_end.strip()
-        builder = self.builder
-        self.answer = [builder.literal("CONTENT_START", start)]
-        builder.state("ANSWER", "content")
-        if end:
-            self.answer.append(builder.literal("CONTENT_END", end))
-            builder.to(self.answer[1], "ANSWER", START)
+    def _content(self) -> None:
+        self.answer = [self.builder.literal("CONTENT_START", self.markers.content_start)]
+        self.builder.state("ANSWER", "content")
+        if self.markers.content_end:
+            self.answer.append(self.builder.literal("CONTENT_END", self.markers.content_end))
+            self.builder.to(self.answer[1], "ANSWER", START)
 
-    def _ends(self, result: DiffAnalysisResult, tokens: Tokens) -> None:
-        """The tokens that end a turn, where the output still has them: dropped wherever text may stand."""
-        for key, blanks in zip(("turn_start", "turn_end"), turn_blanks(result), strict=True):
-            if blanks:
-                self.builder.about[key] = blanks
-        self._breaks(result)
-        taken = {shape.text for shape in self.builder.terminals.values() if isinstance(shape, Literal)}
-        self.ends = [self.builder.literal("TURN_END", text) for text in turn_ends(result, tokens) if text not in taken]
-        if self.ends:
-            self.builder.about["stop"] = self.ends
-
-    def _breaks(self, result: DiffAnalysisResult) -> None:
-        """What a template writes between two parts of one turn and no marker accounts for: dropped in text."""
-        markers = result.markers
-        separator = result.calls.separator.strip() if result.calls is not None else ""
-        if result.header.strip() and separator.endswith(result.header.strip()):
-            self._break(separator, Part.CALLS)  # each call is a message of its own
-        of_calls = [marker.strip() for name, marker in markers.items() if not name.startswith(("reasoning", "content"))]
-        for shape in result.shapes.values():
-            known = of_calls if Part.CALLS in shape.dropped else []  # else they are in the place of the calls
+    def _breaks(self) -> None:
+        """Add what a template writes between two parts of a turn and no marker accounts for: dropped in text."""
+        markers, calls, header = self.markers, self.result.calls, self.result.header.strip()
+        if header and calls is not None and calls.separator.strip().endswith(header):
+            self._break(calls.separator.strip(), Part.CALLS)  # each call is a message of its own
+        starts = {Part.CONTENT: markers.content_start, Part.REASONING: markers.reasoning_start}
+        of_calls = [marker for name, marker in markers.items() if not name.startswith(("reasoning", "content"))]
+        for shape in self.result.shapes.values():
             wrapped = False
             for part, following, between in zip((None, *shape.parts), shape.parts, shape.texts, strict=False):
                 rest = between.strip()
-                after = [markers.reasoning_end] if part in (Part.REASONING, None) else []
-                after += [markers.reasoning_start] if part is None or following is Part.REASONING else []
-                opened = bool(markers.content_start.strip()) and markers.content_start.strip() in rest
-                after += [markers.content_start, markers.content_end] if opened or wrapped else []
-                wrapped = opened and following is Part.CONTENT
-                after = [marker.strip() for marker in after]
-                for marker in sorted([*known, *after], key=len, reverse=True):
-                    rest = rest.replace(marker, "") if marker else rest
-                closed = part is Part.CONTENT and markers.content_end.strip() in after
-                before = markers.content_end.strip() if closed else ""
-                starts = {Part.CONTENT: markers.content_start, Part.REASONING: markers.reasoning_start}
-                text = between.strip().removesuffix(starts.get(following, "").strip()).removeprefix(before).strip()
+                known = list(of_calls) if Part.CALLS in shape.dropped else []  # else they are in the place of the calls
+                known += [markers.reasoning_end] if part in (Part.REASONING, None) else []
+                known += [markers.reasoning_start] if part is None or following is Part.REASONING else []
+                opened = bool(markers.content_start) and markers.content_start in rest
+                inside, wrapped = opened or wrapped, opened and following is Part.CONTENT
+                known += [markers.content_start, markers.content_end] if inside else []
+                for marker in sorted(filter(None, known), key=len, reverse=True):
+                    rest = rest.replace(marker, "")
+                ended = markers.content_end if part is Part.CONTENT and inside else ""
+                text = between.strip().removesuffix(starts.get(following, "")).removeprefix(ended).strip()
                 if rest.strip() and not _WORDY.match(text):
                     self._break(text, part)
 
     def _break(self, text: str, part: Part | None) -> None:
-        """What stands behind a thought and its end means that end, and nothing in other text."""
+        """Add one: after a thought and its end it means that end, and nothing in other text."""
         builder = self.builder
         if part is not Part.REASONING or not self.think:
             name = builder.literal("TURN_BREAK", text)
@@ -153,7 +143,7 @@ class TextSkeleton:
             builder.to(self.think_ends[-1], "REASONING", BEGIN)
 
     def finish(self, leaving: Sequence[str], calls: bool) -> Mapping[str, Any]:
-        """Join text and calls, and return the whole machine. `leaving` are the states behind a call, which text leaves;
+        """Join text and calls, and return the whole machine. `leaving` are the states after a call, which text leaves;
         `calls`: there is a rule."""
         builder = self.builder
         spoken: Sequence[str] = ["content"]
@@ -179,26 +169,20 @@ class TextSkeleton:
             closing = self.think_ends[0]
             thought = f"(THOUGHT | {self.think})" if self.fragment else "THOUGHT"
             if not any(row["trigger"] == closing and START in sources_of(row) for row in machine["transitions"]):
-                again = "_closed_again*"  # elsewhere it is dropped wherever text may stand
+                again = "_closed_again*"  # elsewhere it is dropped wherever text may be
                 rules = ["_closed_again: _close | _close_blank", f"_close.3: {closing}", "_close_blank.-9: WS"]
             loop += ["reasoning", closing] if self.fragment else ["reasoning"]
             last.append("_open_reasoning")
             rules += [
-                f"reasoning: {self.think} {thought}* {_any([f'{_any(self.think_ends)} {again}', *others])}",
+                f"reasoning: {self.think} {thought}* {one_of([f'{one_of(self.think_ends)} {again}', *others])}",
                 f"_open_reasoning: {self.think} {thought}*",
             ]
         if self.answer:
             loop.append("answer")
             last.append("_open_answer")
             rules += [
-                f"answer: {self.answer[0]} text* {_any([*self.answer[1:], *others])}",
+                f"answer: {self.answer[0]} text* {one_of([*self.answer[1:], *others])}",
                 f"_open_answer: {self.answer[0]} text*",
             ]
-        end = f" {_any(last)}?" if last else ""
-        return [f"start: {again} {_any([*loop, *others])}*{end}", *rules, "text.-5: TEXT"]
-
-
-def _any(alternatives: Sequence[str]) -> str:
-    """A rule's part that is one of these."""
-    one = " | ".join(alternatives)
-    return one if one.strip().isidentifier() else one and f"({one})"
+        end = f" {one_of(last)}?" if last else ""
+        return [f"start: {again} {one_of([*loop, *others])}*{end}", *rules, "text.-5: TEXT"]

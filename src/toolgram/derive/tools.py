@@ -1,8 +1,8 @@
 """Phases T1 to T7: how calls are written.
 
-Strategy: one, two and three calls are rendered and read (`reading`).  What stands between two calls is split against
+Strategy: one, two and three calls are rendered and read (`reading`).  What is between two calls is split against
 what precedes the first and what follows the last: the shared parts belong to each call, the rest is the separator, and
-what only the first and the last have is the section.  Whether markers are per call or per section, where the id stands,
+what only the first and the last have is the section.  Whether markers are per call or per section, where the id is,
 what wraps the name, need no questions of their own: they are read off the result.
 """
 
@@ -10,12 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import common_suffix, find_slots, markers_of, mirrors, split_junction
+from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
-from toolgram.derive.conversation import CALLS, CONTENT, FILLER, IDS, NOTHING, REASONING, TYPED, Conversation
+from toolgram.derive.conversation import (
+    CALLS,
+    CONTENT,
+    EITHER,
+    FILLER,
+    IDS,
+    NOTHING,
+    REASONING,
+    TYPED,
+    Conversation,
+    forms,
+)
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import (
@@ -30,6 +41,7 @@ from toolgram.derive.result import (
     ValueStyle,
     filled,
     framed,
+    shown,
 )
 from toolgram.observing.probes import Call
 
@@ -50,79 +62,61 @@ class Calls:
 def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
     """Find the form in which the template prints calls, and the style of their arguments. None if it prints none.
 
-    Where it refuses them in every form, they are tried with ids of other kinds, with results behind them, and with a
+    Where it refuses them in every form, they are tried with ids of other kinds, with results after them, and with a
     thought.
     """
     plain = conversation.form
-    either = (False, True)
-    for tools, thought, ids, with_results in product(
-        either if plain.tools == "none" else (False,), either, IDS, either
-    ):
-        conversation.form = replace(
-            plain, ids=ids, with_results=with_results, thought_with_calls=thought, tools_with_calls=tools
-        )
+    tools = EITHER if plain.tools == "none" else (False,)
+    for form in forms(plain, tools_with_calls=tools, thought_with_calls=EITHER, ids=IDS, with_results=EITHER):
+        conversation.form = form
         style, refused = _settle(conversation)
         if not refused:
-            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(ids)
-            needed += ["results behind them"] * with_results + ["a thought"] * thought + ["tools"] * tools
+            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(form.ids)
+            needed += ["results behind them"] * form.with_results + ["a thought"] * form.thought_with_calls
+            needed += ["tools"] * form.tools_with_calls
             if needed:
-                conversation.report.found(
-                    "T1", f"calls are given with {' and '.join(needed)}", "in any other form they are refused"
-                )
+                how = f"calls are given with {' and '.join(needed)}"
+                conversation.found("T1", how, "in any other form they are refused")
             return style
     conversation.form = plain
     return None
 
 
 def _settle(conversation: Conversation) -> tuple[ArgumentsStyle | None, bool]:
-    """The same for one kind of ids; and whether every form was refused."""
-    fallback: tuple[int, ArgumentsStyle] | None = None
-    refused = True
-    forms = [
-        replace(conversation.form, arguments_as_string=as_string, empty_content=empty)
-        for as_string in (False, True)
-        for empty in ("", None, "absent", FILLER)
-    ]
-    for at, form in enumerate(forms):
-        conversation.form = form
+    """Return the style for one kind of ids, and whether every form was refused."""
+    plain, fallback, refused = conversation.form, None, True
+    either = list(forms(plain, arguments_as_string=EITHER, empty_content=("", None, "absent", FILLER)))
+    for conversation.form in either:
         turn = conversation.turn(None, None, CALLS[:1])
         refused = refused and turn is None
         if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
             continue
-        if form.empty_content is None and "None" in turn:
-            continue  # the template takes null for a text
         style = style_of(turn, CALLS[0].arguments)
-        readable = style in _READABLE and not (form.arguments_as_string and _is_text(turn, style))
+        readable = style in _READABLE and not (conversation.form.arguments_as_string and _is_text(turn, style))
         if style is not None and readable:
             return _settled(conversation, style, turn), False
         if style is not None and fallback is None:
-            fallback = at, style
-    conversation.form = forms[fallback[0] if fallback else 0]
+            fallback = conversation.form, style
+    conversation.form = fallback[0] if fallback else either[0]
     return fallback[1] if fallback else None, refused
 
 
 def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
-    """Whether arguments that were given as text are printed as a text of a language, in its quotes."""
-    if style is ArgumentsStyle.JSON_STRING:
-        return True
+    """Return whether arguments that were given as text are printed as a text of a language, in its quotes."""
     span = find_object(turn, CALLS[0].arguments, style) if style is ArgumentsStyle.JSON else None
     return span is not None and turn[span[0] - 1 : span[0]] == turn[span[1] : span[1] + 1] == "'"
 
 
 def _settled(conversation: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
     if conversation.form.arguments_as_string:
-        conversation.report.found(
-            "T1", "arguments are given as a JSON string", "as an object they are refused or not JSON"
-        )
+        conversation.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
     if conversation.form.empty_content == FILLER:
-        conversation.report.found(
-            "T1", "calls are printed beside content only", "without content they are refused", turn
-        )
+        conversation.found("T1", "calls are printed beside content only", "without content they are refused", turn)
     if conversation.form.empty_content == "":
         empty, conversation.form = conversation.form, replace(conversation.form, empty_content=None)
         shorter = conversation.turn(None, None, CALLS[:1])
         if not (shorter and len(shorter) < len(turn) and turn.startswith(shorter.rstrip())):
-            conversation.form = empty  # an empty content adds nothing behind the calls, such as a turn of its own
+            conversation.form = empty  # an empty content adds nothing after the calls, such as a turn of its own
     return style
 
 
@@ -143,9 +137,7 @@ def read_all(conversation: Conversation, style: ArgumentsStyle) -> Calls | None:
         calls.one = with_counters(one, counters)
         calls.several = [with_counters(reading, counters) for reading in several]
         calls.base = counters[0].base
-        conversation.report.found(
-            "T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text
-        )
+        conversation.found("T7", f"a counter from {calls.base}", "a number goes up by one per call", several[-1].text)
     return calls
 
 
@@ -156,20 +148,30 @@ def _body(
 
 
 def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> CallsFormat:
-    """The pattern of a call, what separates calls, and the section around them."""
-    arguments = _learn_arguments(conversation, calls)
-    before, after = _before_first(conversation, calls, reasoning, content), _after_last(calls.one, content)
-    pair = calls.several[0] if calls.several else None
-    if pair is None:
-        start, end, separator, section_start, section_end = before, after, "", "", ""
-        end, section_end = _unmirrored(before, after, conversation)
+    """Return the pattern of a call, what separates calls, and the section around them."""
+    if calls.style is ArgumentsStyle.TAGGED:
+        arguments = _learn_tagged(conversation, calls)
     else:
-        end, separator, start = split_junction(pair.lead(1), _before_first_of(pair, before), _after_last(pair, content))
-        section_start, section_end = _section(before, pair, start, end, content, conversation)
+        arguments = ArgumentsFormat(calls.style, _shown(calls), conversation.form.arguments_as_string)
+    before, after = _before_first(conversation, calls, reasoning, content), _after_last(calls.one, content)
+    section_start = section_end = separator = ""
+    if calls.several:
+        pair = calls.several[0]
+        opening = before if pair.lead(0).endswith(before) else pair.lead(0)
+        closing = _after_last(pair, content)
+        end, separator, start = split_junction(pair.lead(1), opening, closing)
+        section_start = opening.removesuffix(start) if opening.endswith(start) else ""
+        section_end = closing[len(end) :]
+        bare = not content.turn_end.strip() or split_turn_end(pair.tail(1), content.turn_end)[1]
+        if section_end.strip() and not bare:
+            section_end = _section_end(section_start, section_end, conversation)
+        section_start = section_start if (section_start + section_end).strip() else ""
+    else:  # a template that prints one call has no section
+        start, end = before, _up_to(after, conversation.template.tokens["eos_token"])
     pattern = _pattern(calls.one, start, end)
-    single = _single(calls, before, after, start, end, section_start, section_end)
+    single = _single(before, after, start, end, section_start, section_end)
     result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
-    result = replace(result, parallel=pair is not None, name_in_id=Slot.NAME not in pattern)
+    result = replace(result, parallel=bool(calls.several), name_in_id=Slot.NAME not in pattern)
     closing = end + (single or (section_start, section_end))[1]
     return _report(conversation, _learn_empty(conversation, result, calls.one.tail(0).removeprefix(closing)), calls)
 
@@ -177,109 +179,61 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
 def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
     texts = [calls.one.text, *(reading.text for reading in calls.several)]
     section = f"section {result.section_start!r} ... {result.section_end!r}, between calls {result.separator!r}"
-    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in result.pattern]
-    conversation.report.found(
-        "T1-T3", section, "what stands between two calls, before the first and behind the last", *texts
-    )
-    conversation.report.found("T4-T7", f"each call {shown!r}", "what surrounds name, id and arguments", *texts)
+    conversation.found("T1-T3", section, "what stands between two calls, before the first and behind the last", *texts)
+    conversation.found("T4-T7", f"each call {shown(result.pattern)}", "what surrounds name, id and arguments", *texts)
     both = _body(conversation, CALLS[:2])
     if not result.parallel and all(call.name in both for call in CALLS[:2]):
-        conversation.report.leave_unexplained(
-            "the template prints two calls, and not one after the other as it prints one"
-        )
+        conversation.leave_unexplained("the template prints two calls, and not one after the other as it prints one")
     elif not result.parallel:
-        conversation.report.warn("the template does not print two calls in one message")
+        conversation.warn("the template does not print two calls in one message")
     if result.name_in_id:
-        conversation.report.warn("the template prints the id of a call and not its name; the id must carry the name")
+        conversation.warn("the template prints the id of a call and not its name; the id must carry the name")
     return result
 
 
 def _before_first(conversation: Conversation, calls: Calls, reasoning: Reasoning, content: Content) -> str:
-    """What precedes the first call whatever stands before the calls, less an empty block of reasoning."""
-    lead = calls.one.lead(0)
-    leads = [without_empty_reasoning(lead, reasoning)]
+    """Return what precedes the first call whatever comes before the calls, less an empty block of reasoning."""
+    first = calls.one.calls[0]
+    counted = first[1].start - first[0].start if first[0].slot is Slot.INDEX else 0  # a counter before the name
+    leads = [without_empty_reasoning(calls.one.lead(0), reasoning)]
     for with_content, with_reasoning in ((CONTENT, None), (None, REASONING)):
         reading = read_calls(_body(conversation, CALLS[:1], with_content, with_reasoning), CALLS[:1], calls.style)
         word = with_content or with_reasoning or ""
         if reading is None or word not in reading.lead(0):
             continue
         rest = reading.lead(0).partition(word)[2]
-        rest = rest[: len(rest) - _index_room(calls)]
-        cut = content.end if with_content else reasoning.end
-        leads.append(_without(rest, cut))
+        rest = rest[: len(rest) - counted]
+        marker = (content.end if with_content else reasoning.end).strip()
+        leads.append(rest.partition(marker)[2] if marker and rest.lstrip().startswith(marker) else rest)
     shared = common_suffix(leads)
     return shared if shared.strip() or not leads[0].strip() else leads[0]
 
 
-def _index_room(calls: Calls) -> int:
-    """How far a counter before the name reaches into the text before a call."""
-    first = calls.one.calls[0]
-    values = [item for item in first if item.slot is not Slot.INDEX]
-    return values[0].start - first[0].start if first[0].slot is Slot.INDEX else 0
-
-
-def _without(text: str, marker: str) -> str:
-    """`text` behind `marker`, where it begins with it, blanks aside."""
-    bare = marker.strip()
-    if bare and text.lstrip().startswith(bare):
-        return text[text.index(bare) + len(bare) :]
-    return text
-
-
-def _before_first_of(reading: Reading, before: str) -> str:
-    """The same for a reading of several calls, which may be opened otherwise."""
-    lead = reading.lead(0)
-    return lead if not lead.endswith(before) else before
-
-
 def _after_last(reading: Reading, content: Content) -> str:
-    tail = reading.tail(len(reading.calls) - 1)
-    end, _ = split_turn_end(tail, content.turn_end)
-    return end
+    return split_turn_end(reading.tail(len(reading.calls) - 1), content.turn_end)[0]
 
 
-def _section(
-    before: str, pair: Reading, start: str, end: str, content: Content, conversation: Conversation
-) -> tuple[str, str]:
-    """What opens and closes the calls together."""
-    opening, closing = _before_first_of(pair, before), _after_last(pair, content)
-    section_start = opening[: len(opening) - len(start)] if opening.endswith(start) else ""
-    section_end = closing[len(end) :]
-    bare = not content.turn_end.strip() or split_turn_end(pair.tail(1), content.turn_end)[1]
-    if section_end.strip() and not bare:
-        section_end = _section_end(section_start, section_end, conversation)
-    return (section_start, section_end) if (section_start + section_end).strip() else ("", section_end)
+def _up_to(text: str, token: str) -> str:
+    return text.partition(token)[0] if token else text
 
 
 def _section_end(section_start: str, section_end: str, conversation: Conversation) -> str:
-    """The part of what follows the last call that is not the turn's end, where calls end a turn otherwise."""
-    eos = conversation.template.tokens["eos_token"]
-    if eos and eos in section_end:
-        return section_end[: section_end.index(eos)]
+    """Return the part of what follows the last call that is not the turn's end, if calls end a turn otherwise."""
+    if (shorter := _up_to(section_end, conversation.template.tokens["eos_token"])) != section_end:
+        return shorter
     if not section_start.strip():
         return ""
-    for marker in markers_of(section_end):
-        if any(mirrors(opening, marker) for opening in markers_of(section_start)):
-            return section_end[: section_end.index(marker) + len(marker)]
-    count = len(markers_of(section_start))
-    markers = markers_of(section_end)
+    count, markers = len(markers_of(section_start)), markers_of(section_end)
     return section_end if len(markers) <= count else section_end[: section_end.index(markers[count])]
 
 
-def _unmirrored(before: str, after: str, conversation: Conversation) -> tuple[str, str]:
-    """The end of a call where there is never a second one: a template that prints one call has no section."""
-    eos = conversation.template.tokens["eos_token"]
-    return (after[: after.index(eos)], "") if eos and eos in after else (after, "")
-
-
 def _single(
-    calls: Calls, before: str, after: str, start: str, end: str, section_start: str, section_end: str
+    before: str, after: str, start: str, end: str, section_start: str, section_end: str
 ) -> tuple[str, str] | None:
-    """How one call alone is opened and closed, where several are otherwise."""
-    opening = before[: len(before) - len(start)] if before.endswith(start) else None
-    closing = after[len(end) :] if after.startswith(end) else None
-    if opening is None or closing is None:
+    """Return how one call alone is opened and closed, if several are otherwise."""
+    if not (before.endswith(start) and after.startswith(end)):
         return None
+    opening, closing = before.removesuffix(start), after.removeprefix(end)
     closing = section_end if closing.startswith(section_end) else closing
     opening = opening if opening.strip() or section_start else ""
     return None if (opening, closing) == (section_start, section_end) else (opening, closing)
@@ -287,15 +241,9 @@ def _single(
 
 def _pattern(reading: Reading, start: str, end: str) -> Pattern:
     pattern: list[str | Slot] = [start]
-    for text, slot in zip([*reading.inner(0), end], reading.slots(0), strict=True):
-        pattern += [slot, text]
+    for item, text in zip(reading.calls[0], [*reading.texts(0)[1:-1], end], strict=True):
+        pattern += [Slot(item.slot), text]
     return tuple(part for part in pattern if part != "")
-
-
-def _learn_arguments(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
-    if calls.style is ArgumentsStyle.TAGGED:
-        return _learn_tagged(conversation, calls)
-    return ArgumentsFormat(calls.style, _shown(calls), conversation.form.arguments_as_string)
 
 
 def _shown(calls: Calls) -> str:
@@ -308,38 +256,27 @@ def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     one = calls.one
     words = one.words[0]
     second = next(at for at, word in enumerate(words) if word.argument != words[0].argument)
-    region = next(item for item in one.calls[0] if item.slot is Slot.ARGUMENTS)
+    region = [item.slot for item in one.calls[0]].index(Slot.ARGUMENTS)
     junction = one.text[words[second - 1].end : words[second].start]
-    before, after = _beside(one, region.start, region.end)
-    end, separator, start = split_junction(junction, before, after)
+    end, separator, start = split_junction(junction, *one.texts(0)[region : region + 2])
     calls.one = widened(one, len(start), len(end))
     calls.several = [widened(reading, len(start), len(end)) for reading in calls.several]
     first = words[:second]
     texts = [one.text[a.end : b.start] for a, b in pairwise(first)]
     parts: list[str | ArgumentSlot] = [start]
-    for text, slot in zip([*texts, end], [word.slot for word in first], strict=True):
-        parts += [slot, text]
+    for word, text in zip(first, [*texts, end], strict=True):
+        parts += [ArgumentSlot(word.slot), text]
     pattern = tuple(part for part in parts if part != "")
     values = _learn_types(conversation, pattern)
     if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
         pattern = framed(pattern, values["string"])
-    shown = [part if isinstance(part, str) else f"{{{part.value}}}" for part in pattern]
-    conversation.report.found(
-        "A1", f"argument {shown!r}, between {separator!r}", "the text between two arguments", one.text
-    )
+    found = f"argument {shown(pattern)}, between {separator!r}"
+    conversation.found("A1", found, "the text between two arguments", one.text)
     return ArgumentsFormat(calls.style, _shown(calls), pattern=pattern, separator=separator, values=values)
 
 
-def _beside(reading: Reading, start: int, end: int) -> tuple[str, str]:
-    """The constant text before and after a region of the first call."""
-    edges = [(item.start, item.end) for item in reading.calls[0]]
-    before = max((stop for _, stop in edges if stop <= start), default=0)
-    after = min((begin for begin, _ in edges if begin >= end), default=len(reading.text))
-    return reading.text[before:start], reading.text[end:after]
-
-
 def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[str, ValueStyle]:
-    """How each JSON type is written, from one call with a value of each, or from a call for each."""
+    """Return how each JSON type is written, from one call with a value of each, or from a call for each."""
     at = pattern.index(ArgumentSlot.VALUE)
     before = next((part for part in pattern[at - 1 : at] if isinstance(part, str)), "")
     default = next((part for part in pattern[at + 1 : at + 2] if isinstance(part, str)), "")
@@ -348,10 +285,10 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
         for key in TYPED.arguments:
             chosen = {name: TYPED.arguments[name] for name in ("zka_str", key, "zkz_end")}
             stretches |= _stretches(conversation, replace(TYPED, arguments=chosen))
-        conversation.report.warn("the template does not print arguments of every type")
+        conversation.warn("the template does not print arguments of every type")
     styles = learn_values(stretches, TYPED.arguments, before)
     if not styles:
-        conversation.report.warn("the values of arguments cannot be told from their markers; only text was seen")
+        conversation.warn("the values of arguments cannot be told from their markers; only text was seen")
     plain = stretches.get("zka_str", "")
     rest = plain[len(before) + len(TYPED.arguments["zka_str"]) + len(default) :]
     for kind, style in styles.items():
@@ -361,14 +298,12 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
     unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
     if unknown:
-        conversation.report.warn(
-            f"how the template writes arguments of these types is not understood: {', '.join(unknown)}"
-        )
+        conversation.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
     return styles
 
 
 def _stretches(conversation: Conversation, call: Call) -> dict[str, str]:
-    """The text between each key of a call and the next one, the key itself written as a zero byte."""
+    """Return the text between each key of a call and the next one, the key itself written as a zero byte."""
     turn = conversation.turn(None, None, [call])
     if turn is None:
         return {}
@@ -383,7 +318,7 @@ def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str)
     """T6: how a call without arguments is written, where the pattern does not say it."""
     body = _body(conversation, [NOTHING])
     if NOTHING.name not in body and NOTHING.id not in body:
-        conversation.report.warn("a call without arguments is not printed")
+        conversation.warn("a call without arguments is not printed")
         return result
     opening, closing = result.single or (result.section_start, result.section_end)
     values = {Slot.NAME: NOTHING.name, Slot.ID: NOTHING.id, Slot.INDEX: str(result.index_base)}
@@ -399,5 +334,5 @@ def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str)
         at = slot.end
     parts.append(body[at:].removesuffix(turn_end).removesuffix(closing))
     pattern = tuple(part for part in parts if part != "")
-    conversation.report.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
+    conversation.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
     return replace(result, without_arguments=pattern)

@@ -12,39 +12,37 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from urllib.parse import quote
 
+from toolgram.derive.candidates import Candidate
 from toolgram.derive.hints import RESULTS, TOOLS
 from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
-from toolgram.derive.report import ReportBuilder
-from toolgram.derive.result import DiffAnalysisResult, Part, Parts, ReasoningMode, ToolFormat, ValueEncoding
+from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Part, ReasoningMode, ToolFormat, ValueEncoding
 
 _PRINTED = (ReasoningMode.TAG_BASED, ReasoningMode.DELIMITER, ReasoningMode.TOOLS_ONLY)
 
 
-def find_unexplained(result: DiffAnalysisResult, report: ReportBuilder) -> list[str]:
-    """What is left open, in words; nothing where all that the template prints is understood and was read again."""
+def find_unexplained(result: DiffAnalysisResult, taken: Candidate) -> list[str]:
+    """Return what is left open, in words; nothing if all that the template prints was understood and read again."""
     found = [
         *result.report.unexplained,
-        *_calls(result, report),
-        *_values(result, report),
-        *_untyped(result),
-        *_python(result),
-        *_bare(result, report),
-        *_opened(result, report),
-        *(_encoded(result) if report.failed else ()),
+        *_unprinted(result, taken),
+        *(_of_calls(result.calls, result, taken) if result.calls else ()),
+        *_opened(result, taken),
+        *(_encoded(result) if taken.failed else ()),
+        *_refused(result),
+        *_unproved(result, taken),
     ]
-    found += [*find_refused(result), *_unproved(result, report)]
     if any(map(loses_empties, result.written)):
         found.append("empty texts, lists and objects inside values are printed alike")
     return list(dict.fromkeys(found))
 
 
-def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
-    """Calls that are not printed, but refused, or told of."""
+def _unprinted(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
+    """Yield what is unknown of calls that the template does not print, but refuses or describes."""
     if result.prints_calls == "yes":
         return
-    if report.shipped:
-        yield f"the template prints no calls: that they are those of {report.shipped} is taken from what it tells"
+    if taken.shipped:
+        yield f"the template prints no calls: that they are those of {taken.shipped} is taken from what it tells"
     elif result.prints_calls == "refused":
         yield "the template refused every message with calls; how they are written is not known"
     elif TOOLS in result.instructions:
@@ -53,45 +51,27 @@ def _calls(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
         yield "the template prints what a tool answers and no calls; how they are written is not known"
 
 
-def _values(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
-    if report.shipped:
-        return
-    for kind, style in (result.calls.arguments.values if result.calls else {}).items():
+def _of_calls(calls: CallsFormat, result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
+    """Yield what is open about calls that the template prints. A shipped format has rules for values and for prose."""
+    styles, python = calls.arguments.values, is_python(calls)
+    for kind, style in styles.items() if not taken.shipped else ():
         if style.encoding is ValueEncoding.UNKNOWN:
             yield f"how an argument of the type {kind} is written was not understood"
-
-
-def _untyped(result: DiffAnalysisResult) -> Iterator[str]:
-    """Values whose type no text tells: Python's lists and objects are text unless a type is declared."""
-    calls = result.calls
-    if calls is None or is_python(calls):
-        return
-    kinds = [calls.arguments.values[kind] for kind in ("array", "object") if kind in calls.arguments.values]
-    if any(style.encoding in (ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR) for style in kinds):
+    nested = {styles[kind].encoding for kind in ("array", "object") if kind in styles}
+    if not python and nested & {ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}:
         yield "lists and objects are printed as Python: one whose parameter has no declared type is read as text"
-
-
-def _python(result: DiffAnalysisResult) -> Iterator[str]:
-    """Python calls whose history is no Python."""
-    if result.calls is not None and is_python(result.calls) and is_lossy(result.calls):
+    if python and is_lossy(calls):
         yield "the template writes its calls like Python, without all quotes and commas; they are read as Python"
+    if not taken.shipped and (python or result.tool_format is ToolFormat.JSON_NATIVE):
+        first = calls.pattern[0]
+        start = calls.section_start + (first if python and isinstance(first, str) else "")
+        if not (start.strip().removesuffix("[") or result.markers.per_call_start.strip()):
+            yield "no marker stands in front of a call: prose that quotes a whole one is read as a call"
 
 
-def _bare(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
-    """Calls in front of which no marker stands. A shipped format has rules for the prose around them."""
-    calls = result.calls
-    if calls is None or report.shipped or not (is_python(calls) or result.tool_format is ToolFormat.JSON_NATIVE):
-        return
-    first = calls.pattern[0]
-    start = calls.section_start + (first if is_python(calls) and isinstance(first, str) else "")
-    if not (start.strip().removesuffix("[") or result.markers.per_call_start.strip()):
-        yield "no marker stands in front of a call: prose that quotes a whole one is read as a call"
-
-
-def _opened(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
-    """What the generation prompt writes for the model, and no marker explains: a shipped format may know it, and where
-    it opens a thought that has no other beginning, it is the beginning."""
-    if report.shipped or (result.reasoning_mode is ReasoningMode.FORCED_OPEN and not result.markers.reasoning_start):
+def _opened(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
+    """Yield what the generation prompt writes for the model and no marker explains. A shipped format may know it."""
+    if taken.shipped or (result.reasoning_mode is ReasoningMode.FORCED_OPEN and not result.markers.reasoning_start):
         return
     known = sorted((marker.strip() for _, marker in result.markers.items()), key=len, reverse=True)
     for prompt in result.prompts.values():
@@ -124,7 +104,7 @@ def _encoded(result: DiffAnalysisResult) -> Iterator[str]:
 
 
 def _encoding(text: str, output: str) -> str:
-    """How a text is printed that is not printed as it stands; "" if that is not known."""
+    """Return how a text is printed that is not printed unchanged; "" if that is not known."""
     if not text or text in output:
         return ""
     found = (name for name, encode in _ENCODED.items() if encode(text) in output)
@@ -132,24 +112,19 @@ def _encoding(text: str, output: str) -> str:
     return next(found, "with something before or after each line" if apart else "")
 
 
-def find_refused(result: DiffAnalysisResult) -> Iterator[str]:
-    """Messages that the template prints in no form. What it does print may be explained all the same."""
-    for parts in _combinations(result):
-        if parts not in result.shapes:
-            yield f"the template refused a message of {_named(parts)}"
-
-
-def _combinations(result: DiffAnalysisResult) -> Iterator[Parts]:
+def _refused(result: DiffAnalysisResult) -> Iterator[str]:
+    """Yield the messages that the template prints in no form. What it does print may be explained all the same."""
     for content, reasoning, calls in product((True, False), (False, True), (False, True)):
         given = ((Part.CONTENT, content), (Part.REASONING, reasoning), (Part.CALLS, calls))
         parts = frozenset(part for part, there in given if there)
-        if (content or calls) and (not calls or result.calls is not None):
-            yield parts
+        known = parts in result.shapes or not (content or calls) or (calls and result.calls is None)
+        if not known:
+            yield f"the template refused a message of {' and '.join(sorted(part.value for part in parts))}"
 
 
-def _unproved(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str]:
+def _unproved(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
     """Messages that were never written and read again, though the template has them."""
-    proved = {probe.case for probe in report.probes}
+    proved = {probe.case for probe in taken.probes}
     if "content" not in proved and frozenset({Part.CONTENT}) in result.shapes:  # else it is refused
         yield "no message of content could be written and read again"
     end = result.markers.reasoning_end.strip()
@@ -158,7 +133,3 @@ def _unproved(result: DiffAnalysisResult, report: ReportBuilder) -> Iterator[str
         yield "no message of reasoning could be written and read again"
     if result.calls is not None and not proved & {"one call", "content and a call", "reasoning and a call"}:
         yield "no message with a call could be written and read again"
-
-
-def _named(parts: Parts) -> str:
-    return " and ".join(sorted(part.value for part in parts))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import FormatBuilder
-from toolgram.derive.paths import Path, class_of, pieces
+from toolgram.derive.paths import Path, class_of, one_of, pieces
 from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding, framed
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
@@ -25,17 +25,17 @@ _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around values of some types: between key and value, behind it, and behind a repeated key."""
+    """What is around values of some types: between key and value, after it, and after a repeated key."""
 
     before: str
     after: str
-    echo: str | None  # the text behind the key that the closing marker repeats; None where it does not
+    echo: str | None  # the text after the key that the closing marker repeats; None if it does not
     traits: tuple[str, ...]  # of the state that reads the value
     alone: bool  # JSON that ends by itself
 
     @property
     def raw(self) -> bool:
-        """The value may be text."""
+        """Return whether the value may be text."""
         return not self.alone and "json" not in self.traits
 
     @property
@@ -45,7 +45,7 @@ class Frame:
 
     @property
     def rule(self) -> str:
-        """The rule of the value."""
+        """Return the rule of the value."""
         if "elements" in self.traits:
             return "elements_value"
         if self.alone:
@@ -63,7 +63,7 @@ class Arguments:
         self.prefix = pieces(prefix)
         self.separator = form.separator.strip()
         self.frames = _frames(form)
-        self.blanks = form.separator[: len(form.separator) - len(form.separator.lstrip())]  # behind a value
+        self.blanks = form.separator[: len(form.separator) - len(form.separator.lstrip())]  # after a value
         afters = {frame.after for frame in self.frames if frame.echo is None and not frame.alone}
         marked = self.prefix and _is_marker(self.prefix[0])
         if marked and len(afters) == 1 and not any(frame.after.strip() or frame.alone for frame in self.frames):
@@ -73,17 +73,17 @@ class Arguments:
         self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
         self.values: list[str] = []  # the states of values that nothing of their own ends
-        self.opened = ""  # the state behind what begins an argument
+        self.opened = ""  # the state after what begins an argument
         self.open = self.several = ""  # rules of an argument without its closing marker, and of closed ones
         self.text_alone = False  # only text, in the first state of values, has a closing marker
-        self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" where it always has one
+        self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" if it always has one
 
     def first_text(self) -> str:
-        """The text with which an argument begins; "" where that is its key."""
+        """Return the text with which an argument begins; "" if that is its key."""
         return self.prefix[0] if self.prefix else ""
 
     def build(self, path: Path, closers: Sequence[str], waiting: str = "") -> str:
-        """Add the arguments behind the (held) states of `path`, which ends up where another may come.
+        """Add the arguments after the (held) states of `path`, which ends up where another may come.
 
         `closers` are the texts that may follow. Where nothing closes a call, free text may follow as well, and
         `waiting` is the state in which the arguments begin and go on.
@@ -119,8 +119,8 @@ class Arguments:
         return f"(argument _ws ({separator}argument _ws)*)?"
 
     def _open_values(self, path: Path, closers: Sequence[str]) -> str:
-        """The same where no value has an end of its own. `path` ends up in the states of values: the end of the call
-        ends the last one."""
+        """Add arguments of which no value has an end of its own. `path` ends in the states of values, the last of which
+        the end of the call ends."""
         builder, held = self.builder, path.states
         if not all(frame.open for frame in self.frames) or not (self.separator or self.prefix):
             raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
@@ -213,8 +213,7 @@ class Arguments:
                 continue
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
         lead = f"{' '.join(symbols)} {key}{spaces}"
-        frames = closed[0] if len(closed) == 1 else f"({' | '.join(closed)})"
-        self.rules = [f"argument: {lead} {frames}"]
+        self.rules = [f"argument: {lead} {closed[0] if len(closed) == 1 else one_of(closed)}"]
         self._may_stay_open(lead, opened_values, opened)
         self._value_rules()
 
@@ -226,7 +225,8 @@ class Arguments:
             not closable and self.frames[0].raw and not any(frame.open or frame.echo for frame in self.frames)
         )
         if closable and self.prefix and _is_marker(self.prefix[0]):
-            for name in builder.literals("NEXT_ARGUMENT", self._beginnings()):
+            separated = [self.form.separator + self.prefix[0]] if self.separator else []
+            for name in builder.literals("NEXT_ARGUMENT", [*separated, self.prefix[0]]):
                 builder.use("unclosed_argument", {"ARGUMENT": name, "PARSING_ARGUMENT_KEY": opened})
         if closable or self.text_alone:
             self.open = f"{lead} ({' | '.join(opened_values[:1] if self.text_alone else opened_values)})"
@@ -238,7 +238,8 @@ class Arguments:
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
         if notated is not None:
-            self._notation(*notated)
+            builder.about["notation"] = [*notated]
+            builder.take("notated", "notated_value", "NOTATED_STRING")
         elements = elements_of(self.form)
         if elements is not None:
             self._elements(elements)
@@ -247,12 +248,8 @@ class Arguments:
 
     def _elements(self, elements: Elements) -> None:
         builder = self.builder
-        builder.about["notation"] = [
-            elements.opening,
-            elements.closing,
-            elements.item,
-            *[elements.own] * bool(elements.own),
-        ]
+        own = [elements.own] if elements.own else []
+        builder.about["notation"] = [elements.opening, elements.closing, elements.item, *own]
         names = ("ELEMENT_OPEN_TAG", "ELEMENT_CLOSE_TAG", "ELEMENT_TEXT")
         if elements.opening == "<":  # a text may have such a tag that nothing closes
             builder.take("elements", *names)
@@ -265,18 +262,8 @@ class Arguments:
         opening, closing = re.escape(elements.opening) + _TAG_NAME, re.escape(elements.closing) + _TAG_NAME
         builder.texts |= dict(zip(names, (opening, closing, f"(?:(?!{opening}|{closing})[\\s\\S])+"), strict=True))
 
-    def _beginnings(self) -> list[str]:
-        """The texts with which another argument begins behind a value that is not closed."""
-        separated = [self.form.separator + self.prefix[0]] if self.separator else []
-        return [*separated, self.prefix[0]]
-
-    def _notation(self, opening: str, closing: str) -> None:
-        builder = self.builder
-        builder.about["notation"] = [opening, closing]
-        builder.take("notated", "notated_value", "NOTATED_STRING")
-
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
-        """The markers between key and value, but for the last: shared by frames as far as they are the same."""
+        """Return the markers between key and value, but for the last: shared by frames as far as they are the same."""
         builder = self.builder
         cut = self._before(frame)[:-1]
         text, state = "", branches[()]
@@ -292,7 +279,7 @@ class Arguments:
         return text, state
 
     def _before(self, frame: Frame) -> list[str]:
-        """The pieces between key and value; one, where what stands there for other types begins like it."""
+        """Return the pieces between key and value; one, where what is there for other types begins like it."""
         bare = frame.before.strip()
         others = [other.before.strip() for other in self.frames if other is not frame]
         if any(other and (bare.startswith(other) or other.startswith(bare)) for other in others):
@@ -313,41 +300,35 @@ class Arguments:
         for name in names:
             builder.to(name, state, value)
         self._mark("KEY_END", names)
-        return names[0] if len(names) == 1 else f"({' | '.join(names)})"
+        return one_of(names)
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         builder = self.builder
-        cut = pieces(frame.after)
-        if "elements" in frame.traits:
-            cut = cut[1:]  # the first tag is the value's own
-        elif frame.echo is not None:
+        if frame.echo is not None and "elements" not in frame.traits:
             return self._echo(frame, value, waiting, key)
+        cut = pieces(frame.after)[1 if "elements" in frame.traits else 0 :]  # the first tag is the value's own
+        if frame.alone and not cut:
+            builder.to("value_end", value, waiting)
+            return ""
         if frame.alone:
-            if not cut:
-                builder.to("value_end", value, waiting)
-                return ""
+            names, rest = [], cut
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
             builder.to("value_end", value, done)
-            path = Path(builder, [done])
-            path.blanks()
-            rest = cut
         else:
-            first = cut[0] if cut else frame.after
+            first, rest = cut[0] if cut else frame.after, cut[1:]
             if not first:
                 raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
             blanks = frame.after[: len(frame.after) - len(frame.after.lstrip())] if frame.raw and cut else ""
             names = [builder.literal("VALUE_END", first)] if not blanks or _is_marker(first) else []
             if blanks:
-                line = builder.literal("VALUE_END_LINE", blanks + first)
-                names = [line, *names] if _is_marker(first) else [line]
-            rest = cut[1:]
+                names.insert(0, builder.literal("VALUE_END_LINE", blanks + first))
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
                 builder.to(name, value, done)
             self._mark("VALUE_END", names)
-            path = Path(builder, [done], [names[0] if len(names) == 1 else f"({' | '.join(names)})"])
-            if rest:
-                path.blanks()
+        path = Path(builder, [done], [one_of(names)] if names else [])
+        if rest:
+            path.blanks()
         for at, piece in enumerate(rest, 1):
             last = at == len(rest)
             dest = waiting if last else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
@@ -355,12 +336,12 @@ class Arguments:
         return path.text()
 
     def _mark(self, role: str, names: Sequence[str]) -> None:
-        """The marker without the blanks beside it, and the one with them."""
+        """Name the marker without the blanks beside it, and the one with them."""
         for name, mark in zip(reversed(names), (role, f"{role}_LINE"), strict=False):
             self.names.setdefault(mark, name)
 
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
-        """A closing marker that repeats the key: `</key>`."""
+        """Add a closing marker that repeats the key (`</key>`); return its rule."""
         builder = self.builder
         opening = builder.literal("VALUE_END", frame.after.strip())
         again = builder.state("PARSING_CLOSING_KEY")
@@ -373,12 +354,12 @@ class Arguments:
 
 
 def _is_marker(text: str) -> bool:
-    """Whether a text is hardly part of a value: one or two characters that are no brackets may stand in any text."""
+    """Return whether a text is hardly part of a value: a bracket, or more than two characters."""
     return len(text) > 2 or not set("<>[]{}()").isdisjoint(text)
 
 
 def _frames(form: ArgumentsFormat) -> list[Frame]:
-    """The frames of all types, those of text first."""
+    """Return the frames of all types, those of text first."""
     found: dict[tuple[str, str], dict[str, ValueEncoding]] = {}
     notated = notation_of(form)
     for kind, style in form.values.items():
@@ -392,7 +373,7 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         raise NotExpressible("no argument could be read")
     text = form.values.get("string")
     if text is not None and text.encoding in _UNWRITTEN and len(found) == 1:
-        # text that is written in several ways: one of them is as it stands, where everything else stands
+        # text that is written in several ways: one of them is unchanged, where everything else is
         ((frame, kinds),) = found.items()
         if frame[1].strip():
             kinds["string"] = ValueEncoding.RAW
@@ -405,13 +386,13 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
     read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
     frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
     if text is not None and text.wrapped is not None and echo is None:
-        opening, closing = text.before + text.wrapped.opening, text.wrapped.closing + text.after
+        opening, closing = text.before + text.wrapped[0], text.wrapped[1] + text.after
         frames.append(Frame(opening, closing, None, ("text",), False))
     return sorted(frames, key=lambda frame: not frame.raw)
 
 
 def _echo_of(form: ArgumentsFormat) -> str | None:
-    """The text behind the key that a closing marker repeats; None if it repeats none."""
+    """Return the text after the key that a closing marker repeats; None if it repeats none."""
     pattern = framed(form.pattern, next(iter(form.values.values())))
     rest = pattern[pattern.index(ArgumentSlot.VALUE) + 1 :]
     if ArgumentSlot.KEY not in rest:
@@ -421,15 +402,12 @@ def _echo_of(form: ArgumentsFormat) -> str | None:
 
 
 def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
-    """The quotes of the notation in which lists and objects are written, where it is not JSON's."""
-    for style in form.values.values():
-        if style.encoding is ValueEncoding.NOTATION and style.notation is not None:
-            return style.notation
-    return None
+    """Return the quotes of the notation in which lists and objects are written, where it is not JSON's."""
+    return next((style.notation for style in form.values.values() if style.notation is not None), None)
 
 
 def elements_of(form: ArgumentsFormat) -> Elements | None:
-    """How the elements inside lists and objects are written, where they have any."""
+    """Return how the elements inside lists and objects are written, if they have any."""
     return next((style.elements for style in form.values.values() if style.elements is not None), None)
 
 

@@ -39,12 +39,10 @@ def probe_one(fmt: Format, written: Written) -> tuple[Probe, Message]:
 def probe_files(fmt: Format) -> Probe:
     """Read the two files of a derived format."""
     look("probing the files of the format")
-    problem = ""
     try:
         names = f"{fmt.name}.lark", f"{fmt.name}.yaml"
         spec = spec_from_texts(fmt.grammar_text, names[0], fmt.machine_text, names[1], fmt.spec.import_paths)
-        fault = next(faults(spec), None)
-        problem = str(fault) if fault is not None else ""
+        problem = next(map(str, faults(spec)), "")
     except FormatError as error:
         problem = str(error)
     return Probe("the two files", "unset", "", problem)
@@ -76,7 +74,7 @@ def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str
 def difference(message: Message, case: Case) -> str:
     """Report how a parsed message differs from the case; "" if they are the same."""
     wanted = [(call.name, dict(call.arguments)) for call in case.calls]
-    found = [(call.name, _loaded(call.arguments)) for call in message.tool_calls]
+    found = [(call.name, loaded(call.arguments)) for call in message.tool_calls]
     if found != wanted:
         return f"calls {_short(found)} instead of {_short(wanted)}"
     if any(call.status != "complete" for call in message.tool_calls):
@@ -90,10 +88,11 @@ def difference(message: Message, case: Case) -> str:
     return ""
 
 
-def _loaded(arguments: str) -> Any:
+def loaded(arguments: str) -> Any:
+    """Return the arguments of a call as data, or their text if it is not JSON."""
     try:
         return json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
 
 
