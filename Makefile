@@ -7,7 +7,9 @@ READY := $(VENV)/.ready
 PEERS := .venv-peers
 RAY := .venv-ray
 CLIENTS := .venv-clients
-SGLANG := .venv-sglang
+NEWEST_SGLANG := 0.5.23
+SGLANG_RELEASE ?= $(NEWEST_SGLANG)
+SGLANG := .venv-sglang$(if $(filter $(NEWEST_SGLANG),$(SGLANG_RELEASE)),,-$(SGLANG_RELEASE))
 MLX := .venv-mlx
 NEWEST_VLLM := 0.33.0
 VLLM ?= $(NEWEST_VLLM)
@@ -107,13 +109,14 @@ $(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-
 	$(VLLM_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-test-sglang: $(SGLANG)/.installed ## the SGLang plug-in in SGLang's own parsers, and in its server on the CPU [.venv-sglang 3 GB, 3 min | minutes]
+test-sglang: $(SGLANG)/.installed ## the SGLang plug-in in SGLang's own parsers, and in its server on the CPU; SGLANG_RELEASE=0.5.22 or 0.5.21 for another version [.venv-sglang 3 GB, 3 min | minutes]
 	$(SGLANG)/bin/python -m pytest tests/integrations/test_sglang_plugin.py tests/integrations/test_sglang_server.py \
 		tests/integrations/test_examples.py tests/derive/test_response_templates.py $(ARGS)
 
 $(SGLANG)/.ready: tests/integrations/sglang-requirements.txt
 	$(PYTHON) -m venv $(SGLANG)
-	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	sed 's#^sglang==.*#sglang==$(SGLANG_RELEASE)#' $< > $(SGLANG)/requirements.txt
+	$(SGLANG)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $(SGLANG)/requirements.txt
 	@touch $@
 
 $(SGLANG)/.installed: $(SGLANG)/.ready pyproject.toml # SGLang finds the plug-in by its entry point

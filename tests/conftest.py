@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.properties import selection
 
 ROOT = Path(__file__).resolve().parent.parent
+ENGINES = ("tests/integrations/", "tests/gateway/", "tests/export/", "tests/bulk/test_ray")
 
 # No deadline: a slow moment of the machine is not a fault of the parser.
 settings.register_profile("ci", max_examples=100, deadline=None)
@@ -24,9 +26,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Which formats the properties of this run took, so that it can be done again."""
+    """Which formats the properties of this run took, so that it can be done again, and what was skipped of engines."""
     line = f"formats of the properties: {selection.VARIABLE}={selection.seed()} (tests/properties/selection.py)"
     terminalreporter.write_line(line)
+    for line in skipped_lines(terminalreporter.stats.get("skipped", ())):
+        terminalreporter.write_line(line)
+
+
+def skipped_lines(reports: Iterable[pytest.CollectReport | pytest.TestReport]) -> list[str]:
+    """A line for each test of an engine that was skipped: its name, or that of its file, and why."""
+    found = {}
+    for report in reports:
+        if report.nodeid.startswith(ENGINES):
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            found[report.nodeid] = f"skipped: {report.nodeid} ({reason.removeprefix('Skipped: ')})"
+    return sorted(found.values())
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,24 @@ def test_clients_and_engines_are_the_versions_that_tests_ask_for() -> None:
             assert oldest == asked[package]
 
 
+def test_three_releases_of_each_server_have_a_target_and_a_date() -> None:
+    """The newest, whose number the Makefile and the plug-in have as well, and the two before it."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    found = rows("Releases of servers")
+    for server, variable, newest in (("vLLM", "VLLM", "NEWEST_VLLM"), ("SGLang", "SGLANG_RELEASE", "NEWEST_SGLANG")):
+        mine = [(*release.split(), target) for release, target, _ in found if release.startswith(server)]
+        assert [Version(number) for _, number, _ in mine] == sorted((Version(each[1]) for each in mine), reverse=True)
+        assert len(mine) == 3
+        assert f"{newest} := {mine[0][1]}\n" in makefile
+        assert all(f"{variable}={number} make test-" in target for _, number, target in mine[1:])
+        module = (ROOT / f"src/toolgram/integrations/{server.lower()}.py").read_text(encoding="utf-8")
+        tested = re.search(r"was tested with (?:SGLang )?(\d[\d.]*\d)", module)
+        assert tested is not None
+        assert mine[0][1].startswith(tested[1])
+    said = " ".join(run for _, _, run in found)
+    assert len(re.findall(r"\d{4}-\d\d-\d\d", said)) >= 4
+
+
 @pytest.mark.parametrize(
     "row", rows("Packages of the extras") + [["", *row[:3]] for row in rows("Clients and engines")]
 )

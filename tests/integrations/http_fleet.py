@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -71,8 +71,8 @@ def servers(shape: Shape, way: str) -> dict[str, list[str]]:
     if way == PLAIN:
         return {f"{way} {shape.name}": []}
     if way == OURS:
-        return {f"{way} {shape.name}": _flags(shape.parser, shape.parser)}
-    return {f"{way} {shape.name} {called(pair)}": _flags(*pair) for pair in (shape.theirs, *shape.others) if pair[0]}
+        return {f"{way} {shape.name}": flags_of(shape.parser, shape.parser)}
+    return {f"{way} {shape.name} {called(pair)}": flags_of(*pair) for pair in (shape.theirs, *shape.others) if pair[0]}
 
 
 def called(pair: tuple[str, str | None]) -> str:
@@ -80,15 +80,22 @@ def called(pair: tuple[str, str | None]) -> str:
     return " + ".join(f"`{each}`" for each in pair if each)
 
 
-def _flags(tools: str, reasoning: str | None) -> list[str]:
+def flags_of(tools: str, reasoning: str | None) -> list[str]:
+    """The flags that name these parsers."""
     given = ["--enable-auto-tool-choice", "--tool-call-parser", tools]
     return given + (["--reasoning-parser", reasoning] if reasoning else [])
 
 
 class Fleet:
-    """A process with servers for each model: one with the parsers of each of `ways`."""
+    """A process with servers for each model: one with the parsers of each of `ways`, and one with each of `flags`."""
 
-    def __init__(self, models: Sequence[Model], scratch: Path, ways: Sequence[str] = (OURS,)) -> None:
+    def __init__(
+        self,
+        models: Sequence[Model],
+        scratch: Path,
+        ways: Sequence[str] = (OURS,),
+        flags: Mapping[str, list[str]] | None = None,
+    ) -> None:
         self.models = {model.shape.name: model for model in models}
         self.ports: dict[str, int] = {}
         configurations = []
@@ -98,6 +105,10 @@ class Fleet:
                     configurations.append(
                         {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": way == THEIRS}
                     )
+            for name, given in (flags or {}).items():
+                configurations.append(
+                    {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": False}
+                )
         self.servers = len(configurations)
         self.plan = scratch / "servers.json"
         self.plan.write_text(json.dumps(configurations), encoding="utf-8")

@@ -1,6 +1,9 @@
 """vLLM's HTTP servers in one process, one for each model folder, with scripted engine cores.
 
     python -m tests.integrations.http_server SERVERS.json
+    python -m tests.integrations.http_server run-batch -i IN.jsonl -o OUT.jsonl --model FOLDER
+
+The second one is `vllm run-batch` with such a core.
 
 SERVERS.json is a list of `{"name", "folder", "arguments", "may_fail"}`; the arguments are those of `vllm serve`. All of
 it is vLLM's own: argument parser, engine arguments, AsyncLLM, FastAPI application, routes, uvicorn. Only loopback is
@@ -96,8 +99,23 @@ async def _quiet(server: Any, listening: socket.socket) -> None:
     await server.shutdown(sockets=[listening])
 
 
+async def run_batch() -> None:
+    """Answer the requests of a file."""
+    from vllm.entrypoints.launchers.run_batch import main as answer
+    from vllm.entrypoints.launchers.run_batch import parse_args
+
+    from tests.integrations.scripted_engine import put_in_place
+
+    put_in_place(Path())
+    await answer(parse_args())
+
+
 def main() -> None:
-    """Run until told to stop."""
+    """Run until told to stop, or until all requests are answered."""
+    if sys.argv[1] == "run-batch":
+        del sys.argv[1]
+        asyncio.run(run_batch())
+        return
     path = Path(sys.argv[1])
     asyncio.run(serve(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".ready")))
 

@@ -93,6 +93,8 @@ class ScriptedCore:
 
     async def _play(self, request: EngineCoreRequest) -> None:
         ids, pace = self._asked(request)
+        if not request.sampling_params.detokenize:  # a step of beam search, whose prompt ends with those before
+            ids = ids[said(request.prompt_token_ids or [], ids) :]
         limit = request.sampling_params.max_tokens or len(ids) + 1
         ids, finish = (ids[:limit], FinishReason.LENGTH) if len(ids) > limit else (ids, FinishReason.STOP)
         if finish is FinishReason.STOP and (not ids or ids[-1] != self.tokenizer.eos_token_id):
@@ -183,6 +185,11 @@ def _logprobs(request: EngineCoreRequest, ids: list[int]) -> LogprobsLists | Non
     rows = numpy.array([[number] * (wanted + 1) for number in ids], dtype=numpy.int32).reshape(len(ids), wanted + 1)
     values = numpy.full(rows.shape, -0.5, dtype=numpy.float32)
     return LogprobsLists(rows, values, numpy.ones(len(ids), dtype=numpy.int32), None)
+
+
+def said(prompt: Sequence[int], ids: Sequence[int]) -> int:
+    """How many of these ids a prompt ends with."""
+    return next(size for size in range(len(ids), -1, -1) if list(prompt[len(prompt) - size :]) == list(ids[:size]))
 
 
 def put_in_place(folder: Path) -> list[ScriptedCore]:

@@ -16,6 +16,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from toolgram.integrations.observing import warn_once
+
 ATTRIBUTES = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_patches", "vllm_parsers")
 OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
 
@@ -242,6 +244,17 @@ class _Messages:
         return anthropic_request
 
 
+class OnlineRenderer:
+    """Makes prompts. A request is adjusted in the event loop, in place."""
+
+    async def preprocess_chat(self, request: Any, parser: Any, tokenizer: Any) -> Any:
+        made = parser(tokenizer, request.tools)
+        made.set_prompt_token_ids([0])
+        made.adjust_request(request)
+        return [], [{"prompt_token_ids": [0]}]
+
+
+_RENDERER = "vllm.renderers.online_renderer"
 _RESPONSES = "vllm.entrypoints.openai.responses.serving"
 _MESSAGES = "vllm.entrypoints.anthropic.serving"
 
@@ -257,9 +270,11 @@ def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iter
         "vllm.parser.abstract_parser": ModuleType("vllm.parser.abstract_parser"),
         _RESPONSES: ModuleType(_RESPONSES),
         _MESSAGES: ModuleType(_MESSAGES),
+        _RENDERER: ModuleType(_RENDERER),
         protocol: ModuleType(protocol),
     }
     vars(mine["vllm.parser.abstract_parser"]).update(DelegatingParser=DelegatingParser)
+    vars(mine[_RENDERER]).update(OnlineRenderer=type("OnlineRenderer", (), dict(vars(OnlineRenderer))))
     vars(mine[_RESPONSES]).update(split_delta=lambda delta: [delta])
     vars(mine[_MESSAGES]).update(AnthropicServingMessages=type("AnthropicServingMessages", (), dict(vars(_Messages))))
     vars(mine["vllm.tool_parsers"]).update(ToolParser=ToolParser, ToolParserManager=registry("tool_parsers"))
@@ -271,6 +286,7 @@ def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iter
     with hidden(), patch.dict(os.environ):
         os.environ.pop("TOOLGRAM_VLLM_PATCHES", None)  # this vLLM has none of those that make ours unnecessary
         sys.modules.update(mine)
+        warn_once.cache_clear()
         yield mine["vllm"]
 
 

@@ -24,6 +24,7 @@ from tests.properties.selection import formats_of, quarter
 from toolgram.events import Reasoning
 from toolgram.integrations.served import Served
 from toolgram.integrations.start_line import UNMARKED_END, start_line
+from toolgram.integrations.vllm_tags import where_the_grammar_begins
 from toolgram.observing.paths import canonical_outputs
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
@@ -80,7 +81,7 @@ def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
         thought = f"\nHm.\n{end}\n\n"
         outputs = set()
         for prefix in prompts(fmt):
-            state = served.reasoning_after([tokenizer.eos_token_id, *tokenizer.encode(prefix)])
+            state = served.reasoning_after_text(served.prefix([tokenizer.eos_token_id, *tokenizer.encode(prefix)]))
             before = {"open": thought, "closed": "", "": start + thought}[state]
             outputs.add((prefix, f"{before}It is sunny."))
     for prefix, output in outputs:
@@ -170,8 +171,10 @@ def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm
         prompt = [tokenizer.eos_token_id, *tokenizer.encode(prefix)]
         pair.set_prompt_token_ids(prompt)
         if pair.tool_parser.session.prefix is None:
-            pair.tool_parser.see_prompt(prompt)
-        where = pair.tool_parser._where_the_grammar_begins(request)
+            pair.tool_parser.set_prompt_token_ids(prompt)
+        tools_parser = pair.tool_parser
+        begins = (tools_parser.served, tools_parser.partner, tools_parser.session)
+        where = where_the_grammar_begins(*begins, request)
         made = fmt.export("structural_tag", tools=tools, tool_choice="required", parallel_tool_calls=True, **where)
         held = not pair.reasoning_parser.served.reasons or pair.reasoning_parser.is_reasoning_end(prompt)
         ids, text = tokenizer.encode(output), ""
@@ -190,9 +193,9 @@ def test_a_marker_that_is_several_tokens_is_no_boundary_of_a_prompt() -> None:
     tokenizer = Pieces(["<|im_start|>", "<|im_end|>", "<|open|>", "<|close|>", "<|sep|>"], eos_token="</s>")
     read = Served(tokenizer, "kimi_k3")
     asked = "<|im_start|>user\nHi.<|im_end|>\n<|im_start|>assistant\n"
-    assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|>")) == "open"
-    assert read.reasoning_after(tokenizer.encode(f"{asked}<|open|>think<|sep|><|close|>think<|sep|>")) == "closed"
-    assert read.reasoning_after(tokenizer.encode(asked)) == ""
+    opened, closed = "<|open|>think<|sep|>", "<|open|>think<|sep|><|close|>think<|sep|>"
+    for begun, state in ((opened, "open"), (closed, "closed"), ("", "")):
+        assert read.reasoning_after_text(read.prefix(tokenizer.encode(asked + begun))) == state
 
 
 @pytest.mark.parametrize("name", DERIVED)

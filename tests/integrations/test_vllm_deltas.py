@@ -165,7 +165,7 @@ def test_the_last_delta_has_its_parts_in_order(deltas: Any) -> None:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(observing, "_counter", lambda: None)
+    monkeypatch.setattr(observing, "counter", lambda: None)
     monkeypatch.setattr(observing, "counts", Counter())
     return observing.counts
 

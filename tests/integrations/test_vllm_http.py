@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,8 @@ import httpx2
 
 from tests.integrations.cases import TOOLS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
-from tests.integrations.http_fleet import Fleet, make_models
-from tests.integrations.http_matrix import Model, Trial, wrong
+from tests.integrations.http_fleet import ROOT, START, Fleet, flags_of, make_models
+from tests.integrations.http_matrix import Model, Trial, value, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.scripted_engine import SLOW
 from tests.integrations.writers import Turn
@@ -32,7 +34,14 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 NAMES = [shape.name for shape in shapes()]
 _CALL = ("get_weather", {"city": "Paris"})
+WRITTEN = ("write_file", {"path": "/tmp/a", "content": " ".join(f"word {number}" for number in range(20))})
 STREAMS = 200
+# What ends an output, and whether the call in it is whole then.
+ENDS: dict[str, tuple[dict[str, Any], bool]] = {
+    "itself": ({}, True),
+    "a limit": ({"limit": 30}, False),
+    "a stop string": ({"stop": ["word 12"]}, False),
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +67,7 @@ def scripts(model: Model) -> dict[str, tuple[int, ...]]:
         "call": Turn("", content="Let me look.", calls=(_CALL,)),
         "long": Turn("", content="word " * 400),
         "text after": Turn("", calls=(_CALL,), after="And that was that."),
+        "write": Turn("", calls=(WRITTEN,)),
     }
     found = {label: model.written(turn, TOOLS, {}) for label, turn in said.items()}
     return {label: model.script(text) for label, text in found.items() if text is not None}
@@ -77,9 +87,9 @@ def test_the_matrix(name: str, fleet: Fleet) -> None:
     assert not mistakes, f"{len(mistakes)} of {len(heard)} answers are wrong, first {mistakes[:3]}"
 
 
-def asked(fleet: Fleet, *asks: Ask, name: str = "Qwen3") -> list[Any]:
+def asked(fleet: Fleet, *asks: Ask, name: str = "toolgram Qwen3") -> list[Any]:
     async def together() -> list[Any]:
-        clients = Clients(fleet.ports[f"toolgram {name}"])
+        clients = Clients(fleet.ports[name])
         try:
             return list(await asyncio.gather(*(clients.hear(ask) for ask in asks)))
         finally:
@@ -121,6 +131,85 @@ def test_two_answers_with_logprobs_and_usage(pace: int | None, fleet: Fleet) -> 
         assert answer.usage["completion_tokens"] == 2 * tokens
     if pace is None:
         assert heard[0].logprobs == tokens
+
+
+def is_as_it_ended(calls: Sequence[tuple[str, str]], whole: bool) -> bool:
+    """Whether there is the one call, whole, or the beginning of it, which is no JSON."""
+    if [name for name, _ in calls] != [WRITTEN[0]]:
+        return False
+    given = value(calls[0][1])
+    return bool(given == WRITTEN[1] if whole else not isinstance(given, dict))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("pace", [None, 1, 3])
+@pytest.mark.parametrize("name", ["Qwen3", "Qwen3-Coder"])
+def test_each_of_several_answers_ends_as_the_model_ended_it(
+    name: str, pace: int | None, end: str, fleet: Fleet
+) -> None:
+    fields, whole = ENDS[end]
+    (heard,) = asked(
+        fleet, Ask(SCRIPTS[name]["write"], CHAT, pace, TOOLS, answers=3, **fields), name=f"toolgram {name}"
+    )
+    assert len(heard) == 3
+    for answer in heard:
+        assert answer.error == ""
+        assert is_as_it_ended(answer.calls, whole), answer.told()
+
+
+@pytest.mark.parametrize("end", ["itself", "a limit"])
+@pytest.mark.parametrize("pace", [None, 1])
+@pytest.mark.parametrize("name", ["Qwen3", "Qwen3-Coder"])
+def test_an_answer_of_beam_search_ends_as_the_model_ended_it(
+    name: str, pace: int | None, end: str, fleet: Fleet
+) -> None:
+    """vLLM asks the engine for one token at a time, and leaves out the last one."""
+    fields, whole = ENDS[end]
+    ask = Ask(SCRIPTS[name]["write"], CHAT, pace, TOOLS, extra={"use_beam_search": True}, **fields)
+    ((heard,),) = asked(fleet, replace(ask, limit=ask.limit or 1000), name=f"toolgram {name}")
+    assert heard.error == ""
+    assert is_as_it_ended(heard.calls, whole), heard.told()
+    assert heard.finish_reason == ("tool_calls" if whole else "length")
+
+
+def test_an_answer_of_run_batch_ends_as_the_model_ended_it(fleet: Fleet, tmp_path: Path) -> None:
+    """A file of requests, with one answer each and with two."""
+    model = fleet.models["Qwen3"]
+    text = Ask(SCRIPTS["Qwen3"]["write"]).text
+    asks = {f"{end}, {n}": (n, fields, whole) for n in (1, 2) for end, (fields, whole) in ENDS.items()}
+    rows = [
+        {
+            "custom_id": label,
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {
+                "model": "model",
+                "messages": [{"role": "user", "content": text}],
+                "tools": TOOLS,
+                "n": n,
+                "max_completion_tokens": fields.get("limit", 1000),
+                "stop": fields.get("stop", []),
+            },
+        }
+        for label, (n, fields, _) in asks.items()
+    ]
+    given, answered = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    command = [sys.executable, "-m", "tests.integrations.http_server", "run-batch", "-i", str(given)]
+    command += ["-o", str(answered), "--model", str(model.folder), "--served-model-name", "model", "--dtype", "float32"]
+    command += flags_of("toolgram", "toolgram")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=START)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = [json.loads(line) for line in answered.read_text(encoding="utf-8").splitlines()]
+    assert {row["custom_id"] for row in told} == asks.keys()
+    for row in told:
+        n, _, whole = asks[row["custom_id"]]
+        choices = row["response"]["body"]["choices"]
+        calls = [[each["function"] for each in choice["message"]["tool_calls"]] for choice in choices]
+        assert len(choices) == n
+        for made in calls:
+            pairs = [(each["name"], each["arguments"]) for each in made]
+            assert is_as_it_ended(pairs, whole), (row["custom_id"], pairs)
 
 
 def test_reasoning_is_counted_once(fleet: Fleet) -> None:
@@ -214,3 +303,69 @@ def test_nothing_failed_in_the_server(fleet: Fleet) -> None:
     """Last: no traceback in the log, whatever was asked above."""
     said = Path(fleet.log).read_text(encoding="utf-8", errors="replace")
     assert "Traceback" not in said, said[said.index("Traceback") :][:3000]
+
+
+# --- servers that are configured wrongly ----------------------------------------------------------------------------
+
+OTHER_FORMAT, OTHER_REASONING, OTHER_TEMPLATE = "another format", "another reasoning parser", "another template"
+WARNINGS = {  # of each, once in the log
+    OTHER_FORMAT: "toolgram_gemma4 does not fit this model: 0 of ",
+    OTHER_REASONING: "do not read one stream",
+    OTHER_TEMPLATE: "--chat-template differs from the tokenizer's",
+    "an unknown name": "TOOLGRAM_VLLM_OVERRIDE names no_such_parser",
+}
+
+
+@pytest.fixture(scope="module")
+def misconfigured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, dict[Any, Any]]]:
+    scratch = tmp_path_factory.mktemp("misconfigured")
+    (model,) = make_models(["Qwen3"], scratch)
+    turn = Turn("", reasoning="Hm.", content="Look.", calls=(_CALL,))
+    ask = Ask(model.number(model.script(model.written(turn, TOOLS, {}) or "")), tools=TOOLS)
+    model.write()
+    template = scratch / "template.jinja"
+    template.write_text(model.shape.template_text() + "{# of the server #}", encoding="utf-8")
+    flags = {
+        OTHER_FORMAT: flags_of("toolgram_gemma4", "toolgram_gemma4"),
+        OTHER_REASONING: flags_of("toolgram", "deepseek_r1"),
+        OTHER_TEMPLATE: [*flags_of("toolgram", "toolgram"), "--chat-template", str(template)],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOOLGRAM_VLLM_OVERRIDE", "no_such_parser")
+        with Fleet([model], scratch, (), flags) as running:
+            heard = {
+                (name, api, pace): asked(running, replace(ask, api=api, pace=pace), name=name)[0][0]
+                for name in flags
+                for api in APIS
+                for pace in (None, 1, 3)
+            }
+            yield running, heard
+
+
+@pytest.mark.parametrize("pace", [None, 1, 3])
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("name", [OTHER_FORMAT, OTHER_REASONING, OTHER_TEMPLATE])
+def test_nothing_is_lost_where_a_server_is_configured_wrongly(
+    name: str, api: str, pace: int | None, misconfigured: tuple[Fleet, dict[Any, Any]]
+) -> None:
+    """With a format that does not fit, a call is text."""
+    answer = misconfigured[1][name, api, pace]
+    assert answer.error == ""
+    assert "Look." in (answer.content or "")
+    if name == OTHER_FORMAT:
+        assert not answer.calls
+        assert "get_weather" in (answer.content or "")
+    else:
+        assert [(called, json.loads(given)) for called, given in answer.calls] == [_CALL]
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_a_wrong_configuration_is_reported_once(name: str, misconfigured: tuple[Fleet, dict[Any, Any]]) -> None:
+    """With the first request at the latest, however many there are."""
+    assert misconfigured[0].said().count(WARNINGS[name]) == 1
+
+
+def test_nothing_else_is_reported(misconfigured: tuple[Fleet, dict[Any, Any]]) -> None:
+    lines = misconfigured[0].said().splitlines()
+    warnings = [line for line in lines if "WARNING" in line and "toolgram: " in line]
+    assert [line for line in warnings if not any(each in line for each in WARNINGS.values())] == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -204,7 +206,7 @@ def test_a_registry_that_fails_is_a_warning(vllm: Any, caplog: pytest.LogCapture
     del import_module("vllm.tool_parsers").ToolParserManager.register_lazy_module
     with caplog.at_level(logging.WARNING, logger="vllm.toolgram"):
         import_module("toolgram.integrations.vllm").register()
-    assert "could not register" in caplog.text
+    assert "cannot be registered" in caplog.text
 
 
 def test_a_moved_module_is_said_plainly() -> None:
@@ -241,6 +243,33 @@ def test_constraints_come_from_the_export(vllm: Any, monkeypatch: pytest.MonkeyP
         assert asked[0]["target"] == "structural_tag"
 
 
+def test_a_request_is_adjusted_beside_the_event_loop(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop goes on while that takes its time; after it the request is as it has to be, and an error is told."""
+    kind = stand_in.compose("toolgram_hermes", "toolgram_hermes")
+    renderer = import_module("vllm.renderers.online_renderer").OnlineRenderer()
+    request = stand_in.request(TOOLS)
+    loop_went_on = threading.Event()
+
+    def adjust(self: Any, asked: Any) -> Any:
+        if asked is not request:
+            raise ValueError("refused")
+        asked.in_time = loop_went_on.wait(5)
+        return asked
+
+    monkeypatch.setattr(stand_in.ToolParser, "adjust_request", adjust)
+
+    async def serve() -> None:
+        asyncio.get_running_loop().call_later(0.01, loop_went_on.set)
+        made = await renderer.preprocess_chat(request, kind, Pieces())
+        assert made == ([], [{"prompt_token_ids": [0]}])
+        assert request.in_time
+        with pytest.raises(ValueError, match="refused"):
+            await renderer.preprocess_chat(stand_in.request(TOOLS), kind, Pieces())
+
+    asyncio.run(serve())
+    assert kind(Pieces(), request.tools).adjust_request(request) is request, "and at once where nobody waits"
+
+
 def test_a_vllm_that_is_too_old_gives_one_line_and_no_names(caplog: pytest.LogCaptureFixture) -> None:
     with stand_in.installed() as vllm, caplog.at_level(logging.WARNING, logger="vllm.toolgram"):
         vars(vllm)["__version__"] = "0.23.1"
@@ -249,6 +278,6 @@ def test_a_vllm_that_is_too_old_gives_one_line_and_no_names(caplog: pytest.LogCa
         import_module("toolgram.integrations.vllm").register()
         assert "toolgram" not in tools.ToolParserManager.list_registered()
     said = [record.getMessage() for record in caplog.records if "toolgram" in record.getMessage()]
-    assert len(set(said)) == 1
+    assert len(said) == 1, "though the module and vLLM both register the names"
     assert "0.23.1" in said[0]
     assert "0.31 or newer" in said[0]

@@ -5,7 +5,10 @@ Needs the environment that `make test-vllm` builds.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +33,7 @@ from tests.integrations.vllm_ways import (
 )
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
+from toolgram.integrations.vllm_parsers import ToolgramToolParser
 from toolgram.integrations.vllm_tags import _FROM_THE_FIRST
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -146,14 +150,16 @@ def test_a_call_that_was_cut_off_does_not_look_complete(hermes: Server, cut: int
                 json.loads(arguments)
 
 
-@pytest.mark.parametrize("finish", ["stop", "length"])
-def test_a_name_that_may_go_on_is_no_call(finish: str) -> None:
-    """Whatever ended the answer: the marker behind a name has not come."""
+@pytest.mark.parametrize(
+    ("name", "finish", "is_call"), [("time", "stop", 1), ("time", "length", 1), ("tim", "length", 0)]
+)
+def test_a_name_and_then_the_end(name: str, finish: str, is_call: bool) -> None:
+    """A whole name is a call without arguments, which is no JSON; one that may go on is text."""
     server = Server(Pieces(specials_of("mistral_v11")), "toolgram_mistral_v11", "toolgram_mistral_v11")
-    tokens = len(server.tokenizer.encode("[TOOL_CALLS]get_time"))
-    heard = both_ways(server, "[TOOL_CALLS]get_time", finish=finish, max_tokens=tokens)
-    assert heard.calls == []
-    assert heard.content == "[TOOL_CALLS]get_time"
+    text = f"[TOOL_CALLS]get_{name}"
+    heard = both_ways(server, text, finish=finish, max_tokens=len(server.tokenizer.encode(text)))
+    assert heard.calls == ([(f"get_{name}", "")] if is_call else [])
+    assert heard.content == (None if is_call else text)
 
 
 @pytest.mark.parametrize(("name", "length"), [("mistral_v11", 9), ("mistral_v3", 9), ("hermes", 29)])
@@ -274,3 +280,36 @@ def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_
     assert accepts(grammar, call)
     assert accepts(grammar, f"<think>Is it <so>?</think>{call}") == spelled, "else the engine lets the thought pass"
     assert not accepts(grammar, f"{call}\n{call}"), "one at a time"
+
+
+def test_a_grammar_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM asks for it in its event loop, which goes on meanwhile; the request has it before the prompt is sent."""
+    renderer = pytest.importorskip("vllm.renderers.online_renderer").OnlineRenderer
+    server = hermes_server()
+    loop_went_on = threading.Event()
+    asked: list[bool] = []
+
+    def tag(self: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(loop_went_on.wait(5))
+        return made(self, *args, **kwargs)
+
+    made = ToolgramToolParser.get_structural_tag
+    monkeypatch.setattr(ToolgramToolParser, "get_structural_tag", tag)
+
+    async def rendered(*args: Any, **kwargs: Any) -> Any:
+        asyncio.get_running_loop().call_later(0.01, loop_went_on.set)
+        return ([],), ({"type": "token", "prompt_token_ids": [0]},)
+
+    model = SimpleNamespace(
+        multimodal_config=None, enable_prompt_embeds=False, max_model_len=1000, is_encoder_decoder=False
+    )
+    tokenizer = SimpleNamespace(
+        tokenizer=server.tokenizer, get_tokenizer=lambda: server.tokenizer, render_chat_async=rendered
+    )
+    itself = SimpleNamespace(
+        renderer=tokenizer, model_config=model, trust_request_mm_kwargs=False, reasoning_effort_map=None
+    )
+    request = server.request(TOOLS, tool_choice="required")
+    asyncio.run(renderer.preprocess_chat(itself, request, [], None, "auto", None, parser=server.parser_cls))
+    assert asked == [True]
+    assert request.structured_outputs.structural_tag

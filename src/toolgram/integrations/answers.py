@@ -17,8 +17,6 @@ from toolgram.events import (
     Note,
     Reasoning,
     Status,
-    ToolCallDelta,
-    ToolCallEnd,
     ToolCallStart,
 )
 from toolgram.message import Message, MessageBuilder
@@ -69,19 +67,15 @@ class PlainThought:
 
     def __call__(self, events: Iterable[Any]) -> list[Any]:
         """Return the events, with reasoning and its markers as content."""
-        given = [*events]
-        if not self._thinking and self._are_of_calls(given):
-            last = given[-1].source if given and type(given[-1]) is Dropped else ""
-            self._blank = last if last.isspace() else ""
-            return given
         plain: list[Any] = []
-        for event in given:
+        for event in events:
             kind = type(event)
             if kind is Note:
                 plain.append(event)
                 continue
             source = event.source
-            if kind is Reasoning or source in self._marks or (self._thinking and kind in (Content, Dropped)):
+            mark = kind is Dropped and source in self._marks
+            if kind is Reasoning or mark or (self._thinking and kind in (Content, Dropped)):
                 plain.append(Content(self._blank + source, source))
                 self._thinking = kind is not Content
             else:
@@ -89,13 +83,3 @@ class PlainThought:
                 self._thinking = self._thinking and kind not in (ToolCallStart, Malformed)
             self._blank = source if kind is Dropped and not self._thinking and source.isspace() else ""
         return plain
-
-    def _are_of_calls(self, events: Iterable[Any]) -> bool:
-        """Return whether all events are of calls, as nearly all deltas inside a call are."""
-        for event in events:
-            kind = type(event)
-            if kind is ToolCallDelta or kind is ToolCallStart or kind is ToolCallEnd:
-                continue
-            if kind is not Dropped or event.source in self._marks:
-                return False
-        return True

@@ -36,18 +36,14 @@ counts: Counter[str] = Counter()
 def count(outcome: str) -> None:
     """Count one more answer with this outcome."""
     counts[outcome] += 1
-    counter = _counter()
-    if counter is not None:
-        counter[outcome].inc()
-
-
-def register_counter() -> None:
-    """Register the counter before the first answer, so that /metrics has it from the start."""
-    _counter()
+    by_outcome = counter()
+    if by_outcome is not None:
+        by_outcome[outcome].inc()
 
 
 @lru_cache(maxsize=1)
-def _counter() -> Any:
+def counter() -> Any:
+    """Register the counter, so that /metrics has it from the start. Return it by outcome; None without its package."""
     try:
         prometheus = import_module("prometheus_client")
     except ImportError:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import ref
 
-from toolgram.call_ids import CallIds
 from toolgram.events import Content, Dropped, Event, Malformed, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
@@ -59,7 +58,9 @@ class Served:
         self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
         self._model: Any = None  # the server's configuration of the model
-        self._prompts = _generation_prompts(self.fmt)
+        report = self.fmt.report if self.fmt is not None else None
+        self.analysis = report.analysis if report is not None else None  # of the template, if the format is derived
+        self._prompts = _generation_prompts(self.analysis)
         self._after: dict[str, str] = {}  # prefix -> reasoning after it; a template writes only a few prefixes
         self._read_program()
 
@@ -176,12 +177,9 @@ class Served:
         """Return the template's own generation prompt, for a server that does not show the prompt."""
         return self.fmt.generation_prompt if self.fmt else ""
 
-    def reasoning_after(self, prompt: Sequence[int]) -> str:
-        """Return "open" if the prompt leaves the model in reasoning, "closed" if no reasoning will follow, else ""."""
-        return self.reasoning_after_text(self.prefix(prompt))
-
     def reasoning_after_text(self, prefix: str) -> str:
-        """Return where a prompt leaves reasoning, like `reasoning_after`, by the text that `prefix` returns for it."""
+        """Return "open" if a prefix leaves the model in reasoning, "closed" if no reasoning will follow, else ""."""
+
         if self.fmt is None or not self.reasons:
             return "closed"
         if not prefix:
@@ -249,7 +247,7 @@ class Session:
     """One output, read by one toolgram parser. Cheap to make: the parser is made with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "call_ids", "calls", "counts", "cut",
+        "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "calls", "counts", "cut",
         "eos_ids", "failed", "last", "prefix", "queue", "served", "stops", "tools",
     )  # fmt: skip
 
@@ -265,7 +263,6 @@ class Session:
         self.calls = calls  # False: the request has no tools, and a call is text
         self.builder: MessageBuilder | None = None  # folds a whole answer into a message
         self.prefix: str | None = None  # unknown
-        self.call_ids: CallIds | None = None
         self.queue: list[Event] | None = None  # read by one of a server's parsers for the other
         self.last = -1  # the id of the last token
         self.eos_ids = served.eos_ids  # an output that ends with one of these ended by itself
@@ -295,8 +292,8 @@ class Session:
         with the same tools and prompt, reads it. `new_builder` takes the closing markers. If reading fails, the whole
         text is content."""
         other = Session(self.served, self.tools, self.calls)
-        other.prefix, other.call_ids = self.prefix, self.call_ids
-        other.eos_ids, other.stops, other.cut = self.eos_ids, self.stops, self.cut
+        other.prefix, other.cut = self.prefix, self.cut
+        other.eos_ids, other.stops = self.eos_ids, self.stops
         closing = self.served.fmt.program.closing if self.served.fmt is not None else frozenset()
         other.builder = builder = new_builder(closing)
         events = other.feed(text, token_ids)
@@ -344,7 +341,7 @@ class Session:
         outcome = next((each for each in ("malformed", "truncated") if each in self._statuses), "complete")
         if self.failed or self.served.fmt is None:
             outcome = "passed_through"
-        elif outcome == "complete" and self._anomalies():
+        elif outcome == "complete" and self._parser is not None and self._parser.take_anomalies():
             outcome = "repaired"
         observe.count(outcome)
         recorder = observe.recorder()
@@ -352,10 +349,6 @@ class Session:
         if recorder is not None and fmt is not None and self._raw and (self.failed or outcome == "malformed"):
             recorder.write(fmt, "".join(self._raw), self.prefix, self.tools(), finish_reason)
         self._raw = None
-
-    def _anomalies(self) -> Any:
-        take = getattr(self._parser, "take_anomalies", None)
-        return take() if callable(take) else ()
 
     def _keep(self, token_ids: Sequence[int]) -> None:
         """Keep the ids of this delta, and as many before them as a stop string may have."""
@@ -414,7 +407,7 @@ class Session:
             return None
         prefix = served.default_prefix() if self.prefix is None else self.prefix
         fmt = served.fmt if self.calls else served.fmt.text_only
-        self._parser = fmt.parser(self.tools(), prefix, self.call_ids, served.special_tokens, keep_message=False)
+        self._parser = fmt.parser(self.tools(), prefix, None, served.special_tokens, keep_message=False)
         if self.builder is not None:
             self._parser.fold_with(self.builder)
         return self._parser
@@ -533,10 +526,7 @@ def _named(tokenizer: Any) -> str:
     return f"the tokenizer {getattr(tokenizer, 'name_or_path', '') or type(tokenizer).__name__}"
 
 
-def _generation_prompts(fmt: Format | None) -> list[tuple[str, str]]:
+def _generation_prompts(analysis: Any) -> list[tuple[str, str]]:
     """Return the generation prompts of a derived format's template and what each opens, longest first."""
-    analysis = fmt.report.analysis if fmt is not None and fmt.report is not None else None
-    if analysis is None:
-        return []
-    seen = {(prompt.text, prompt.opened) for prompt in analysis.prompts.values() if prompt.text.strip()}
-    return sorted(seen, key=lambda pair: -len(pair[0]))
+    prompts = analysis.prompts.values() if analysis is not None else ()
+    return sorted({(each.text, each.opened) for each in prompts if each.text.strip()}, key=lambda pair: -len(pair[0]))

@@ -52,19 +52,14 @@ def _register() -> None:
     detectors = import_module(DETECTORS)
     known = AUTO_NAME in calls
     for name, format_name in parser_names().items():
-        _add(call_names, calls, name, detectors.tool_detector(format_name))
-        _add(thought_names, thoughts, name, detectors.reasoning_detector(format_name))
+        for names, table, kind in ((call_names, calls, "ToolDetector"), (thought_names, thoughts, "ReasoningDetector")):
+            if name not in names:  # for the command line; the table is for the server
+                names.append(name)
+            table[name] = detectors.detector(kind, format_name)
     if not known:
         import_module("sglang.srt.plugins.hook_registry").HookRegistry.register(
             f"{SERVING}.OpenAIServingChat._patch_reasoning_skip_special_tokens", keep_special_tokens
         )
-
-
-def _add(names: list[str], table: dict[str, Any], name: str, detector: type[Any]) -> None:
-    """Add a name for the command line, and its class for the server."""
-    if name not in names:
-        names.append(name)
-    table[name] = detector
 
 
 def keep_special_tokens(result: Any, serving: Any, request: Any, *rest: Any) -> None:

@@ -36,13 +36,7 @@ from toolgram.integrations.vllm_tags import structural_tag
 _ON, _OFF, _UNSET = "on", "off", "unset"
 
 
-class _NoTokenizer:
-    """Replaces the tokenizer if SGLang gives none: nothing is known of the model."""
-
-    chat_template = None
-
-
-_NO_TOKENIZER = _NoTokenizer()
+_NO_TOKENIZER = SimpleNamespace(chat_template=None, name_or_path="that SGLang does not give")
 
 
 def _served(tokenizer: Any, format_name: str) -> Served:
@@ -52,7 +46,7 @@ def _served(tokenizer: Any, format_name: str) -> Served:
 
 
 class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
-    """Content and calls of one output. `format_name` is set by `tool_detector`."""
+    """Content and calls of one output. `format_name` is set by `detector`."""
 
     format_name = AUTO
 
@@ -63,8 +57,7 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._session = self._new_session()
         self._plain = PlainThought(self.served.marks)
         self._waiting: list[Event] = []
-        self._read: tuple[str, StreamingParseResult] | None = None  # the last whole answer
-        self._begun = False  # a call begins in it
+        self._begun = False  # a call begins in the last whole answer
 
     def _new_session(self) -> Session:
         session = Session(self.served, self._declared)
@@ -85,8 +78,6 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
         """Return the content and the calls of a whole answer."""
-        if self._read is not None and self._read[0] == text and self._tools == tools:
-            return self._read[1]
         self._tools = tools
         events, builder = self._new_session().whole(text, None, self._builder)
         answer = builder.answer()
@@ -94,10 +85,8 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(answer.tool_calls)
         ]
-        result = StreamingParseResult(normal_text=answer.content or "", calls=calls)
-        self._read = (text, result)
         self._begun = any(isinstance(event, ToolCallStart) for event in events)
-        return result
+        return StreamingParseResult(normal_text=answer.content or "", calls=calls)
 
     def _builder(self, closing: frozenset[str]) -> AnswerBuilder:
         return AnswerBuilder(closing, FAILED[TEXT], PlainThought(self.served.marks))
@@ -151,13 +140,9 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 
 def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
     """Return tools as chat completions declare them. Those of SGLang's parsing endpoint are not pydantic models."""
-    functions = [tool.function for tool in tools]
     names = ("name", "description", "parameters")
-    given = [{name: getattr(function, name, None) for name in names} for function in functions]
-    return [
-        {"type": "function", "function": {name: value for name, value in each.items() if value is not None}}
-        for each in given
-    ]
+    given = ([(name, getattr(tool.function, name, None)) for name in names] for tool in tools)
+    return [{"type": "function", "function": {name: said for name, said in each if said is not None}} for each in given]
 
 
 def _end_of_calls(events: Sequence[Event]) -> int:
@@ -185,7 +170,7 @@ def _result(events: Iterable[Event]) -> StreamingParseResult:
 
 
 class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: ignore[misc]
-    """The reasoning of one output, and the rest. `format_name` is set by `reasoning_detector`."""
+    """The reasoning of one output, and the rest. `format_name` is set by `detector`."""
 
     format_name = AUTO
     _accumulated_reasoning: str  # of the base class
@@ -278,7 +263,7 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
     default = found.default_prefix()
     if force_reasoning is None or not found.reasons:
         return default
-    analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
+    analysis = found.analysis
     if analysis is not None:
         prompt = analysis.prompts.get(_ON if force_reasoning else _OFF, analysis.prompts.get(_UNSET))
         return str(prompt.opened) if prompt is not None else default
@@ -286,20 +271,7 @@ def _opened(found: Served, force_reasoning: bool | None) -> str:
         return ""
     if found.reasoning_after_text(default) == "open":
         return default
-    return min(found.start_texts, default="") or _beginning_of_a_thought(found)
-
-
-def _beginning_of_a_thought(found: Served) -> str:
-    """Return the text before the thought in the format's example: a header, if no single marker begins a thought."""
-    fmt = found.fmt
-    if fmt is None:
-        return ""
-    parser = fmt.parser(prefix="")
-    for end, character in enumerate(fmt.example, 1):
-        parser.feed(character)
-        if fmt.program.states[parser.state].meaning == "reasoning":
-            return fmt.example[:end]
-    return ""
+    return min(found.start_texts, default="") or found.around_a_thought[0]
 
 
 @lru_cache(maxsize=64)
@@ -321,7 +293,7 @@ def _keeps_calls_as_text(found: Served) -> bool:
 
 def _default_mode(found: Served) -> str | None:
     """Return SGLang's word for whether the model reasons by default: the template variable that turns it off, or on."""
-    analysis = found.fmt.report.analysis if found.fmt is not None and found.fmt.report is not None else None
+    analysis = found.analysis
     if analysis is None or analysis.switch not in ("thinking", "enable_thinking"):
         return None
     prompts = analysis.prompts
@@ -330,12 +302,6 @@ def _default_mode(found: Served) -> str | None:
 
 
 @cache
-def tool_detector(format_name: str) -> type[ToolDetector]:
-    """Return the tool detector of a format."""
-    return type(f"ToolDetector_{format_name}", (ToolDetector,), {"format_name": format_name})
-
-
-@cache
-def reasoning_detector(format_name: str) -> type[ReasoningDetector]:
-    """Return the reasoning detector of a format."""
-    return type(f"ReasoningDetector_{format_name}", (ReasoningDetector,), {"format_name": format_name})
+def detector(kind: str, format_name: str) -> type[Any]:
+    """Return the `ToolDetector` or the `ReasoningDetector` of a format."""
+    return type(f"{kind}_{format_name}", (globals()[kind],), {"format_name": format_name})

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from toolgram.integrations.observing import logger, register_counter, warn_once
+from functools import cache
+
+from toolgram.integrations.observing import counter, logger, warn_once
 from toolgram.integrations.served import AUTO, Served, chat_template_of, format_of
 
 _SHOWN = 6  # markers in the line
 UNMARKED_END = "no marker only ends it: a grammar constrains calls from the first token on, or not at all"
-_said: set[int] = set()
 
 
+@cache
 def log_start(served: Served) -> None:
     """Log one line about a format, and warnings about its choice, once per process."""
-    if id(served) in _said:
-        return
-    _said.add(id(served))
     try:
         for problem in (served.why, _not_fitting(served)):
             if problem:
                 warn_once(problem)
         if served.fmt is not None:
             logger.info("toolgram: %s", start_line(served))
-            register_counter()
+            counter()
     except Exception as error:  # a line in a log must not stop a server
         logger.debug("toolgram: no start line for %s: %r", served.name, error)
 
@@ -48,7 +47,7 @@ def start_line(served: Served) -> str:
     fmt = served.fmt
     assert fmt is not None
     report = fmt.report
-    analysis = report.analysis if report else None
+    analysis = served.analysis
     if report is None:
         found = "named by the flag" if served.name != "auto" else "chosen by the tokenizer's version"
     else:

@@ -18,13 +18,13 @@ module instead, and that is enough.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from multiprocessing import parent_process
 from typing import Any
 
 from toolgram.formats import format_names
+from toolgram.integrations.observing import logger, warn_once
 from toolgram.names import of_server
 
 OVERRIDE_VARIABLE = "TOOLGRAM_VLLM_OVERRIDE"
@@ -36,8 +36,6 @@ NOT_OVERRIDABLE = frozenset({"kimi_k3", "cohere_command3", "cohere_command4", "m
 
 # Logged on registration if vLLM is too old or too new, so that nothing fails later.
 NEEDED = "toolgram needs vLLM 0.31 or newer and was tested with 0.33; update vLLM, or use its own parsers"
-
-logger = logging.getLogger("vllm.toolgram")
 
 
 def _version() -> str:
@@ -68,32 +66,31 @@ def class_names(format_name: str) -> tuple[str, str]:
 def register() -> None:
     """Add toolgram's names to vLLM's registries. Called by vLLM, any number of times; never raises."""
     try:
-        from vllm.reasoning import ReasoningParserManager
-        from vllm.tool_parsers import ToolParser, ToolParserManager
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
-            logger.warning("toolgram cannot be registered with vLLM %s: %s; %s", _version(), error, NEEDED)
-        return
+        _register()
     except Exception as error:  # a server without toolgram is better than one that does not start
-        logger.warning("toolgram cannot be registered with vLLM %s: %r; %s", _version(), error, NEEDED)
-        return
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if missing.partition(".")[0] != "vllm" or sys.modules.get("vllm") is not None:
+            warn_once(f"it cannot be registered with vLLM {_version()}: {error!r}; {NEEDED}")
+
+
+def _register() -> None:
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParser, ToolParserManager
+
     if not hasattr(ToolParser, "engine_based_streaming"):
-        logger.warning("toolgram is not registered with vLLM %s; %s", _version(), NEEDED)
+        warn_once(f"it is not registered with vLLM {_version()}; {NEEDED}")
         return
-    try:
-        for name, format_name in parser_names().items():
-            tool_class, reasoning_class = class_names(format_name)
-            ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
-            ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
-        for name, format_name in overrides().items():
-            _override(ToolParserManager, ReasoningParserManager, name, format_name)
-    except Exception as error:
-        logger.warning("toolgram could not register its parsers: %r", error)
+    for name, format_name in parser_names().items():
+        tool_class, reasoning_class = class_names(format_name)
+        ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
+        ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
+    for name, format_name in overrides().items():
+        _override(ToolParserManager, ReasoningParserManager, name, format_name)
 
 
 def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
     if name in NOT_OVERRIDABLE:
-        logger.warning("toolgram: vLLM's %s cannot be overridden; use --tool-call-parser toolgram", name)
+        warn_once(f"vLLM's {name} cannot be overridden; use --tool-call-parser toolgram")
         return
     tool_class, reasoning_class = class_names(format_name)
     known = False
@@ -109,7 +106,7 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
     if known:
         logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)
     elif parent_process() is None:  # a server's other processes register the names as well
-        logger.warning("toolgram: %s names %s, which vLLM does not have", OVERRIDE_VARIABLE, name)
+        warn_once(f"{OVERRIDE_VARIABLE} names {name}, which vLLM does not have")
 
 
 if sys.modules.get("vllm") is not None:  # imported by --tool-parser-plugin, or by the entry point

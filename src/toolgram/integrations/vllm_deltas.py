@@ -23,13 +23,7 @@ from typing import Any
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
-from toolgram.integrations.vllm_patches import (
-    MALFORMED_FIELD,
-    quick_arguments,
-    quick_call,
-    quick_content,
-    quick_reasoning,
-)
+from toolgram.integrations.vllm_patches import MALFORMED_FIELD, quick_arguments, quick_content, quick_reasoning
 from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Ended
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
@@ -123,13 +117,13 @@ def delta_of(events: Iterable[Event]) -> Any:
     if not calls and bool(said) != bool(thought):
         return quick_content(said) if said else quick_reasoning(thought)
     if len(calls) == 1 and not said and not thought:
-        ((index, (id, name, fragments)),) = calls.items()
-        arguments = "".join(fragments)
-        return quick_call(index, id, name, arguments) if name or id else quick_arguments(index, arguments)
-    fields: dict[str, Any] = {name: text for name, text in (("content", said), ("reasoning", thought)) if text}
-    if calls:
-        fields["tool_calls"] = [_call_delta(index, *call) for index, call in calls.items()]
-    return DeltaMessage(**fields) if fields else None
+        ((index, (_, name, fragments)),) = calls.items()
+        if not name:
+            return quick_arguments(index, "".join(fragments))
+    made = [_call_delta(index, *call) for index, call in calls.items()]
+    fields = {"content": said, "reasoning": thought, "tool_calls": made}
+    given = {name: value for name, value in fields.items() if value}
+    return DeltaMessage(**given) if given else None
 
 
 def _call_delta(index: int, id: str, name: str, fragments: list[str]) -> Any:

@@ -41,6 +41,7 @@ from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
 from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import (
+    LATER,
     apply_patches,
     drive,
     quick_arguments,
@@ -59,6 +60,7 @@ from toolgram.integrations.vllm_surface import (
     as_constraint,
 )
 from toolgram.integrations.vllm_tags import is_forced, mode_of, structural_tag, where_the_grammar_begins
+from toolgram.message import ToolCall as ReadCall
 
 
 class _Attachable(type):
@@ -98,7 +100,14 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         self.parse_delta = self._first_delta  # of this object, until it has come
 
     def adjust_request(self, request: Any) -> Any:
-        """Put the form that a request asks for at the place of the answer."""
+        """Put the form that a request asks for at the place of the answer, in a thread if vLLM waits for it."""
+        jobs = LATER.get()
+        if jobs is None:
+            return self._adjusted(request)
+        jobs.append(partial(self._adjusted, request))  # it is changed in place
+        return request
+
+    def _adjusted(self, request: Any) -> Any:
         held = self._answer_tag(request)
         if held is None:
             return super().adjust_request(request)
@@ -157,7 +166,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
             super().set_prompt_token_ids(prompt_token_ids)
         for parser in self._ours:
             if getattr(parser, "partner", None) is None or parser is self.reasoning_parser:
-                parser.see_prompt(prompt_token_ids)
+                parser.set_prompt_token_ids(prompt_token_ids)
 
     def set_finish_reason(self, finish_reason: str | None) -> None:
         """Keep the finish reason of a vLLM that says it (`integrations/upstream`); it only marks outputs as cut off."""
@@ -168,7 +177,7 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         """Take the prompt, which 0.31 shows only here."""
         if not _TELLS_PROMPTS:
             for parser in self._ours:
-                parser.see_prompt(input_ids)
+                parser.set_prompt_token_ids(input_ids)
         return bool(super().is_reasoning_end(input_ids))
 
     def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
@@ -235,14 +244,10 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
 
     # --- the request
 
-    def see_prompt(self, token_ids: Sequence[int]) -> None:
-        """Keep what the prompt has already written for the model."""
-        self._prompt = token_ids
-        self.session.prefix = self.served.prefix(token_ids)
-
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Take the prompt, before anything is parsed, in both modes."""
-        self.see_prompt(prompt_token_ids)
+        self._prompt = prompt_token_ids
+        self.session.prefix = self.served.prefix(prompt_token_ids)
 
     @property
     def prompt_closes_reasoning(self) -> bool:
@@ -257,7 +262,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     def _after(self, prompt: Sequence[int]) -> str:
         """Return where a prompt leaves reasoning; cached for that of the request."""
         known = self.session.prefix if prompt is self._prompt else None
-        return self.served.reasoning_after(prompt) if known is None else self.served.reasoning_after_text(known)
+        return self.served.reasoning_after_text(self.served.prefix(prompt) if known is None else known)
 
     def adjust_request(self, request: Any) -> Any:
         """Leave special tokens in the text if they are markers."""
@@ -366,14 +371,11 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         if self._rest is not None:
             return quick_content(self._rest) if self._rest else None
         delta = self._take(self.session.close())
-        return delta if self.partner is not None else self._left_over(delta)
-
-    def _left_over(self, delta: Any) -> Any:
-        """Add the text that no tool parser will read."""
-        self.session.queue = None
-        if self._rest:
-            delta = delta or DeltaMessage()
-            delta.content = self._rest
+        if self.partner is None:  # no tool parser will read it
+            self.session.queue = None
+            if left := "".join(self._waiting):
+                delta = delta or DeltaMessage()
+                delta.content = left
         return delta
 
 
@@ -403,7 +405,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
     def __init__(self, tokenizer: Any, tools: Any = None, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools)
         self.served = served(tokenizer, self.format_name)
-        self.session = Session(self.served, self._declared)
+        self.session = Session(self.served, lambda: self.tools)
         self.partner: ToolgramReasoningParser | None = None
         self.whole_ids: Sequence[int] = ()
         self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and its builder
@@ -411,15 +413,11 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.outgoing = Outgoing()
         self._follows = False  # another reasoning parser reads first
         self._passes: bool | None = None
-        self._plain: PlainThought | None = None
+        self._plain = PlainThought(self.served.marks)
 
-    def _declared(self) -> Sequence[Any]:
-        """Return the tools, in either of vLLM's two shapes."""
-        return self.tools  # type: ignore[no-any-return]
-
-    def see_prompt(self, token_ids: Sequence[int]) -> None:
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Keep what the prompt has already written, if no reasoning parser does."""
-        self.session.prefix = self.served.prefix(token_ids)
+        self.session.prefix = self.served.prefix(prompt_token_ids)
         if self._follows:
             self.follow_another()
 
@@ -442,10 +440,8 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:
         """Return toolgram's own export as a tag that constrains calls; None if there is none."""
-        return structural_tag(self.served, request, self._declared(), **self._where_the_grammar_begins(request))
-
-    def _where_the_grammar_begins(self, request: Any) -> dict[str, Any]:
-        return where_the_grammar_begins(self.served, self.partner, self.session, request)
+        begins = where_the_grammar_begins(self.served, self.partner, self.session, request)
+        return structural_tag(self.served, request, self.tools, **begins)
 
     def get_remaining_unstreamed_args(self) -> str:
         """Return "": arguments are sent as they are read."""
@@ -455,33 +451,30 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
         """Return the calls of a whole answer, and its content."""
-        self.answered = self._answer(model_output, request)
+        content, calls = self._answer(model_output, request)
+        made = [
+            ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
+            for call in calls
+        ]
+        self.answered = ExtractedToolCallInformation(tools_called=bool(made), tool_calls=made, content=content)
         return self.answered
 
-    def _answer(self, model_output: str, request: Any) -> Any:
+    def _answer(self, model_output: str, request: Any) -> tuple[str | None, Sequence[ReadCall]]:
         if self._is_plain(request):
-            return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+            return model_output, ()
         handed, self.handed = self.handed, None
         if handed is not None and handed[0] == model_output:
-            return self._extracted(handed[1].answer())
-        if _passes(request, self.tools):
+            builder = handed[1]
+        elif _passes(request, self.tools):
             session = self._text_session()
             session.counts = False  # the whole answer was counted with its reasoning
-            events = session.feed(model_output, None)
-            events += session.close()
-            delta = delta_of(events)
-            content = delta.content if delta is not None else None
-            return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
-        new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
-        _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder)
-        return self._extracted(builder.answer())
-
-    def _extracted(self, answer: Any) -> Any:
-        calls = [
-            ToolCall(id=call.id, type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
-            for call in answer.tool_calls
-        ]
-        return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=answer.content)
+            delta = delta_of([*session.feed(model_output, None), *session.close()])
+            return (delta.content if delta is not None else None), ()
+        else:
+            new_builder = partial(builder_for, request, self.served.marks if self.skip_reasoning_parsing else None)
+            _, builder = self.session.whole(model_output, self.whole_ids or None, new_builder)
+        answer = builder.answer()
+        return answer.content, answer.tool_calls
 
     # --- a stream
 
@@ -519,7 +512,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
                 outgoing.carried = False
                 return quick_content(event.text)
         if events and self.skip_reasoning_parsing:
-            events = self._plainly(events)
+            events = self._plain(events)
         if events or outgoing.waiting:
             return outgoing.delta(events)
         outgoing.carried = False
@@ -537,11 +530,6 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         session.prefix = prefix if self.served.reasoning_after_text(prefix) == "closed" else ""
         return session
 
-    def _plainly(self, events: list[Event]) -> list[Event]:
-        if self._plain is None:
-            self._plain = PlainThought(self.served.marks)
-        return self._plain(events)
-
     def finish_streaming(self) -> Any:
         """Return what the end of the stream makes certain."""
         if self._passes:
@@ -550,7 +538,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         events = session.queue or []
         session.queue = None
         events = [*events, *session.close()]
-        return self.outgoing.last(self._plainly(events) if self.skip_reasoning_parsing else events)
+        return self.outgoing.last(self._plain(events) if self.skip_reasoning_parsing else events)
 
 
 def keep_special_tokens(request: Any, served: Served) -> None:

@@ -13,32 +13,21 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from asyncio import to_thread
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextvars import ContextVar
 from importlib import import_module
-from inspect import signature
-from typing import Any
+from inspect import getattr_static, signature
+from typing import Any, NamedTuple
 
 from toolgram.integrations.answers import WHOLE
 from toolgram.integrations.observing import logger, warn_once
-from toolgram.integrations.vllm_surface import Ended, arguments_delta, call_delta, content_delta, reasoning_delta
+from toolgram.integrations.vllm_surface import Ended, arguments_delta, content_delta, reasoning_delta
 
 _CALLERS = 12  # of a constructor, among which the server is
 PATCHES_VARIABLE = "TOOLGRAM_VLLM_PATCHES"
 _DONE = "_patched_by_toolgram"
-_CONVERSION = "to_chat_completion_request"
 MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
-
-
-@dataclass(frozen=True)
-class Patch:
-    """One place where toolgram changes vLLM."""
-
-    name: str
-    reason: str
-    versions: str  # that have it as toolgram knows it
-    without: str  # what happens if it is not found
-    apply: Callable[[], bool]
 
 
 def takes(function: Any, *names: str) -> bool:
@@ -100,62 +89,109 @@ def template_of_the_server() -> str | None:
     return None
 
 
-def _order_the_last_delta() -> bool:
-    """In Responses, write the arguments of an open call before the content that follows them."""
-    serving = import_module("vllm.entrypoints.openai.responses.serving")
-    original: Any = getattr(serving, "split_delta", None)
-    if hasattr(original, _DONE):
-        return True
-    if not takes(original, "delta"):
-        return False
+def _in_order(original: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    """Write the arguments of an open call before the content that comes after them.
 
-    @functools.wraps(original)
+    vLLM writes content before calls. Content after the arguments of an open call would begin that call again without a
+    name, and the connection breaks.
+    """
+
     def split_delta(delta: Any) -> list[Any]:
         if isinstance(delta, Ended):
             return [part for each in delta.parts() for part in original(each)]
-        return original(delta)  # type: ignore[no-any-return]
+        return original(delta)
 
-    setattr(split_delta, _DONE, True)
-    serving.split_delta = split_delta  # type: ignore[attr-defined]
-    return True
+    return split_delta
 
 
-def _mark_messages() -> bool:
-    """Mark chat requests that were made from Anthropic's."""
-    serving = import_module("vllm.entrypoints.anthropic.serving").AnthropicServingMessages
-    method = serving.__dict__.get(_CONVERSION)
-    original: Any = getattr(method, "__func__", None)
-    if hasattr(original, _DONE):
-        return True
-    if not isinstance(method, classmethod) or not takes(original, "anthropic_request"):
-        return False
+def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a chat request that was made from one of Anthropic's.
 
-    @functools.wraps(original)
+    vLLM decodes the arguments of every call, so an answer with a cut-off call is lost.
+    """
+
     def convert(cls: Any, *args: Any, **kwargs: Any) -> Any:
         request = original(cls, *args, **kwargs)
         request.vllm_xargs = {**(getattr(request, "vllm_xargs", None) or {}), MALFORMED_FIELD: WHOLE}
         return request
 
-    setattr(convert, _DONE, True)
-    setattr(serving, _CONVERSION, classmethod(convert))
-    return True
+    return convert
+
+
+LATER: ContextVar[list[Callable[[], object]] | None] = ContextVar("LATER", default=None)
+
+
+def _off_the_loop(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Adjust a request in a thread, after its prompt was made.
+
+    vLLM calls `adjust_request` in its event loop, and a grammar for tools that are new takes up to 0.1 s to write.
+    """
+
+    async def preprocess_chat(*args: Any, **kwargs: Any) -> Any:
+        jobs: list[Callable[[], object]] = []
+        before = LATER.set(jobs)
+        try:
+            made = await original(*args, **kwargs)
+        finally:
+            LATER.reset(before)
+        for job in jobs:
+            await to_thread(job)
+        return made
+
+    return preprocess_chat
+
+
+class Patch(NamedTuple):
+    """One function of vLLM that toolgram wraps, known in 0.31 to 0.33, and the wrapper."""
+
+    where: str  # "module:class" or "module"
+    name: str
+    parameter: str
+    around: Callable[[Any], Any]
+    without: str  # what happens if it is not found
+
+    @property
+    def owner(self) -> Any:
+        """Return the module or the class that has the function."""
+        module, _, kind = self.where.partition(":")
+        return getattr(import_module(module), kind) if kind else import_module(module)
+
+    def apply(self) -> bool:
+        """Wrap the function, once. Return whether it is wrapped."""
+        owner = self.owner
+        found = getattr_static(owner, self.name, None)
+        original = found.__func__ if isinstance(found, classmethod) else found
+        if hasattr(original, _DONE):
+            return True
+        if not takes(original, self.parameter):
+            return False
+        made = functools.wraps(original)(self.around(original))
+        setattr(made, _DONE, True)
+        setattr(owner, self.name, classmethod(made) if isinstance(found, classmethod) else made)
+        return True
 
 
 PATCHES = (
     Patch(
-        "responses: the order of the last delta",
-        "vLLM writes content before calls, so content after the arguments of an open call would begin that call again "
-        "without a name, and the connection breaks",
-        "0.31 to 0.33",
+        "vllm.entrypoints.openai.responses.serving",
+        "split_delta",
+        "delta",
+        _in_order,
         "text after a call that ends with the stream is left out of a Responses stream",
-        _order_the_last_delta,
     ),
     Patch(
-        "messages: arguments that are not JSON",
-        "vLLM decodes the arguments of every call, so an answer with a cut-off call is lost (HTTP 400)",
-        "0.31 to 0.33",
+        "vllm.entrypoints.anthropic.serving:AnthropicServingMessages",
+        "to_chat_completion_request",
+        "anthropic_request",
+        _marked,
         "an answer over /v1/messages, in one message, with a call that was cut off is HTTP 400",
-        _mark_messages,
+    ),
+    Patch(
+        "vllm.renderers.online_renderer:OnlineRenderer",
+        "preprocess_chat",
+        "request",
+        _off_the_loop,
+        "while a grammar is written for tools that are new, the server does nothing else",
     ),
 )
 
@@ -175,7 +211,7 @@ def apply_patches() -> Sequence[str]:
         if done:
             found.append(patch.name)
         else:
-            warn_once(f"this vLLM differs ({patch.name}, known in {patch.versions}): {patch.without}")
+            warn_once(f"this vLLM differs ({patch.where}, {patch.name}): {patch.without}")
     return tuple(found)
 
 
@@ -193,8 +229,8 @@ def _made_of(sample: Any) -> tuple[type[Any], dict[str, Any], bool]:
     return type(sample), dict(sample.__dict__), sample.__pydantic_extra__ is not None
 
 
-def quick_messages() -> tuple[Any, Any, Any, Any] | None:
-    """Return fast makers of content, reasoning, arguments and beginnings of calls; None if their results differ."""
+def quick_messages() -> tuple[Any, Any, Any] | None:
+    """Return what makes content, reasoning and arguments without constructors; None if that gives something else."""
     try:
         sample = arguments_delta(0, "")
         new = object.__new__
@@ -226,17 +262,7 @@ def quick_messages() -> tuple[Any, Any, Any, Any] | None:
             call = filled(call_kind, {**call_values, "index": index, "function": function}, {"index", "function"})
             return filled(message_kind, {**message_values, "tool_calls": [call]}, {"tool_calls"})
 
-        def beginning(index: int, id: str, name: str, text: str) -> Any:
-            made = arguments(index, text)
-            call = made.tool_calls[0]
-            call.__dict__.update(id=id, type="function")
-            call.__pydantic_fields_set__.update(("id", "type"))
-            call.function.__dict__["name"] = name
-            call.function.__pydantic_fields_set__.add("name")
-            return made
-
         pairs = (
-            (beginning(1, "c", "f", "{"), call_delta(1, "c", "f", "{")),
             (content("a"), content_delta("a")),
             (reasoning("a"), reasoning_delta("a")),
             (arguments(1, '{"a'), arguments_delta(1, '{"a')),
@@ -249,12 +275,7 @@ def quick_messages() -> tuple[Any, Any, Any, Any] | None:
         )
     except (AttributeError, IndexError, StopIteration, TypeError):
         return None
-    return (content, reasoning, arguments, beginning) if alike else None
+    return (content, reasoning, arguments) if alike else None
 
 
-quick_content, quick_reasoning, quick_arguments, quick_call = quick_messages() or (
-    content_delta,
-    reasoning_delta,
-    arguments_delta,
-    call_delta,
-)
+quick_content, quick_reasoning, quick_arguments = quick_messages() or (content_delta, reasoning_delta, arguments_delta)

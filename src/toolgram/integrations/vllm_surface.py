@@ -94,12 +94,6 @@ def reasoning_delta(text: str) -> Any:
     return DeltaMessage(reasoning=text)
 
 
-def call_delta(index: int, id: str, name: str, arguments: str) -> Any:
-    """Return a delta that begins a call."""
-    function = DeltaFunctionCall(name=name, arguments=arguments)
-    return DeltaMessage(tool_calls=[DeltaToolCall(index=index, id=id, type="function", function=function)])
-
-
 def arguments_delta(index: int, arguments: str) -> Any:
     """Return a delta of one call's arguments."""
     return DeltaMessage(tool_calls=[DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments))])

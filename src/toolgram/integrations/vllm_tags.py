@@ -61,7 +61,8 @@ def tag_text(
     declared = json.dumps([tool.as_chat() for tool in read_tools(tools)], ensure_ascii=False, default=dict)
     choice = json.dumps(choice_of(request) if tools or is_forced(request) else "none")
     parallel = getattr(request, "parallel_tool_calls", None) is not False
-    text = not is_forced(request) or may_have_text_before(request)
+    asked = (getattr(request, "vllm_xargs", None) or {}).get(FORCED_FIELD) or os.environ.get(FORCED_VARIABLE)
+    text = not is_forced(request) or asked == AFTER_TEXT
     found = written(served, declared, choice, parallel, text, prefix, reasoning, json.dumps(form))
     if isinstance(found, ToolgramError):
         raise found
@@ -175,12 +176,6 @@ def is_forced(request: Any) -> bool:
     """Return whether a call is required."""
     choice = choice_of(request)
     return choice not in ("auto", "none") and (choice.get("mode") if isinstance(choice, dict) else "") != "auto"
-
-
-def may_have_text_before(request: Any) -> bool:
-    """Return whether the request, or else the server, allows text before a required call."""
-    asked = (getattr(request, "vllm_xargs", None) or {}).get(FORCED_FIELD)
-    return bool((asked or os.environ.get(FORCED_VARIABLE)) == AFTER_TEXT)
 
 
 def can_hold_from_the_first_token(request: Any) -> bool:
