@@ -14,8 +14,8 @@ from tests.generators.calls_in_halves import around_string, simple_call
 from tests.streams import calls_of, check_events, check_message, cut, merged, run
 from toolgram.program.state import THOUGHT
 
-# Their calls begin without a marker, or, in Olmo 3, with plain text, which counts only if a name follows at once.
-WITHOUT = {"functionary_v3_2", "glm4", "llama4_pythonic", "olmo3", "xlam"}
+# Their calls begin without a marker, or, in Llama 3 and Olmo 3, with plain text, which counts only if a name follows.
+WITHOUT = {"functionary_v3_2", "glm4", "llama3_json", "llama4_pythonic", "olmo3", "xlam"}
 NAMES = [name for name in toolgram.format_names() if name not in WITHOUT]
 
 

@@ -369,7 +369,7 @@ def test_many_tools_delay_no_other_request() -> None:
             assert post(address + CHAT, json={"messages": HI}).status_code == 200
             others += 1
         assert first.result().status_code == 200
-        assert others > 3, "while it is prepared, others are answered"
+        assert others > 1, "while it is prepared, others are answered; if it blocked them, at most one"
         assert "tool_9999" not in script.bodies[0]["prompt"]
         script.bodies.clear()
         refused(

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
-
 from toolgram.explain import OWNER_OF
 from toolgram.formats import Format
 
@@ -40,6 +38,8 @@ class Answered(NamedTuple):
 
 def recent_page(answers: Iterable[Answered]) -> str:
     """Return the page, the last answers first."""
+    import jinja2
+
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(Path(__file__).with_name("recent.html.jinja").read_text(encoding="utf-8"))
     shown = template.render(answers=[_shown(each) for each in sorted(answers, key=lambda each: -each.at)])
