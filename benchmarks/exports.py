@@ -259,7 +259,7 @@ class Row:
             found.append("compile")
         if self.ours.at(0.95) > 2 * self.theirs.at(0.95) or self.ours.at(0.95) > MOST_MASK:
             found.append("mask")
-        if self.ours.later > MOST_LATER:
+        if self.ours.later > max(MOST_LATER, self.theirs.later):  # machines differ by more than grammars
             found.append("later")
         if self.all_tokens and self.llguidance.at(0.95) > MOST_LLGUIDANCE:
             found.append("llguidance")
