@@ -55,7 +55,7 @@ class Reading:
         if (name, arguments) != call[:2]:
             return False
         if status == "truncated":
-            return True
+            return "```" in "".join(item[3] for item in self.items)
         ended = next(at for at, item in enumerate(self.items) if item[:2] == ("tool_call_end", (index, status)))
         return self._is_bare(index) or "".join(item[3] for item in self.items[ended:])[:1] in ("\\", '"', "'")
 

@@ -97,11 +97,11 @@ def test_two_refusals_together(name: str) -> None:
     ("name", "needed"),
     [
         ("calls without content", "calls are printed beside content only"),
-        ("calls without results", "results behind them"),
+        ("calls without results", "results after them"),
         ("calls without a thought", "a thought"),
         ("ids that are not 24 letters", "ids like"),
         ("content without calls", "content is printed beside calls only"),
-        ("an answer at the end", "a user's message behind it"),
+        ("an answer at the end", "a user's message after it"),
     ],
 )
 def test_the_report_says_what_was_needed(name: str, needed: str) -> None:

@@ -298,7 +298,7 @@ def _prints(conversation: Conversation, content: str | None, calls: Sequence[Cal
 
 def _settled(conversation: Conversation) -> None:
     if conversation.form.with_user:
-        conversation.found("T1", "an answer is given with a user's message behind it", "else it is refused")
+        conversation.found("T1", "an answer is given with a user's message after it", "else it is refused")
     if conversation.form.tools == "none":
         conversation.warn("the template cannot be rendered with tools; it was analysed without")
     if conversation.form.variables:

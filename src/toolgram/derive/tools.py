@@ -72,7 +72,7 @@ def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
         style, refused = _settle(conversation)
         if not refused:
             needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(form.ids)
-            needed += ["results behind them"] * form.with_results + ["a thought"] * form.thought_with_calls
+            needed += ["results after them"] * form.with_results + ["a thought"] * form.thought_with_calls
             needed += ["tools"] * form.tools_with_calls
             if needed:
                 how = f"calls are given with {' and '.join(needed)}"
