@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
+PARSERS := toolgram vllm sglang transformers harmony mlx_lm
 RAY := .venv-ray
 CLIENTS := .venv-clients
 NEWEST_SGLANG := 0.5.23
@@ -20,7 +21,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real one-output recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -66,7 +67,7 @@ suite: $(READY) ## run toolgram on the cases of suite/; ARGS='--clause P3 --show
 
 suite-cases: $(READY) ## write the generated cases of suite/, and the names that its adapters need; SEED=0 [.venv 230 MB, 2 min | 1 min]
 	$(BIN)/python -m tests.generators.suite_cases --seed $(or $(SEED),0)
-	$(BIN)/python -m tests.scoreboard.suite_parsers
+	$(BIN)/python -m tests.generators.suite_parsers
 	$(BIN)/python -m tests.suite_told
 
 mutants: $(READY) ## change 100 places of the code, one by one, and count how many changes the tests notice; SEED=0 COUNT=100 [.venv 230 MB, 2 min | 2 hours; goes on where it stopped]
@@ -190,12 +191,10 @@ conformance: $(READY) ## derive from every real chat template, parse its recorde
 judged: $(READY) ## judge every case of other parsers' tests in ../shared and write docs/deviations-judged.md [.venv 230 MB, 2 min | minutes]
 	$(BIN)/python -m tests.conformance.judged --write docs/deviations-judged.md $(ARGS)
 
-# SCOREBOARD='--peer vllm=.venv-vllm/bin/python' takes an environment that is there for one of the peers.
-scoreboard: $(READY) $(if $(SCOREBOARD),,$(PEERS)/.ready) ## toolgram, vLLM, SGLang and transformers on the same outputs; writes docs/scoreboard.md [.venv 230 MB + .venv-peers 2.4 GB | minutes]
-	$(BIN)/python -m tests.scoreboard --peers $(PEERS)/bin/python --write docs/scoreboard.md $(SCOREBOARD)
-
-one-output: $(READY) $(PEERS)/.ready ## vLLM, SGLang and toolgram on the output that docs/scoreboard.md shows first; writes its table [.venv 230 MB + .venv-peers 2.4 GB | 1 min]
-	$(BIN)/python -m tests.scoreboard.one_output --peers $(PEERS)/bin/python --write docs/scoreboard.md
+scoreboard: suite-peers ## toolgram and each other parser on the cases of suite/; writes docs/scoreboard.md and its data [.venv 230 MB + .venv-peers 2.4 GB + .venv-mlx 400 MB, 6 min | 20 min]
+	-$(BIN)/python suite/run.py '$(BIN)/python suite/adapters/toolgram_adapter.py' --write suite/found/toolgram.jsonl
+	$(BIN)/python suite/scoreboard.py $(PARSERS:%=suite/found/%.jsonl) --show template-llama3_json-made-text-call \
+		--page docs/scoreboard.md --rows docs/data/scoreboard.csv --figures docs/data/scoreboard.json
 
 recording: $(READY) ## record `toolgram try` for the README, as docs/recording.svg [.venv 230 MB, 2 min | 2 s]
 	$(BIN)/python -m tests.recording

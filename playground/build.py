@@ -37,6 +37,8 @@ def main(folder: Path) -> None:
         shutil.copy(HERE / name, folder / name)
     for name in PYODIDE:
         shutil.copy(modules / name, folder / "pyodide" / name)
+    shutil.copytree(ROOT / "suite" / "cases", folder / "suite" / "cases")  # for links to a case
+    shutil.copy(ROOT / "suite" / "tools.json", folder / "suite" / "tools.json")
     with tempfile.TemporaryDirectory() as scratch:
         _write_packages(Path(scratch), folder / "packages.zip")
     _write_layout_engine(folder)

@@ -312,7 +312,8 @@ def found(result: Result) -> dict[str, Any]:
     kinds = ("faults", "wrong", "lost", "splits", "cuts")
     about = {key: result.case[key] for key in ("id", "family", "level", "clause")}
     failed = {kind: getattr(result, kind)[:3] for kind in kinds if getattr(result, kind)}
-    return {**about, "read": result.read, **failed, **({"answer": result.answer} if failed else {})}
+    said = {key: value for key, value in result.answer.items() if key != "parser"}
+    return {"parser": result.answer.get("parser", "parser"), **about, "read": result.read, **failed, "answer": said}
 
 
 def report(results: Sequence[Result], skipped: int, show: int) -> None:

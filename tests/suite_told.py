@@ -34,6 +34,7 @@ def module(path: Path) -> ModuleType:
 
 suite = module(SUITE / "run.py")
 adapter = module(SUITE / "adapters" / "toolgram_adapter.py")
+scoreboard = module(SUITE / "scoreboard.py")
 
 
 def said(message: toolgram.Message) -> dict[str, Any]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 import toolgram
 from tests import recording
-from tests.scoreboard import one_output
-from tests.scoreboard.__main__ import ask
 from toolgram.pages.tables import refreshed
 
 LONGEST = 180  # lines
@@ -21,11 +18,6 @@ LONGEST_ROUTE = 8  # lines of the part of a route that a reader copies
 @pytest.fixture(scope="module")
 def readme(root: Path) -> str:
     return (root / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def scoreboard(root: Path) -> str:
-    return (root / "docs" / "scoreboard.md").read_text(encoding="utf-8")
 
 
 def test_it_is_short_and_names_the_two_commands_that_set_everything_up(readme: str) -> None:
@@ -76,24 +68,3 @@ def test_the_table_of_formats_lists_what_ships(root: Path) -> None:
     pages = (root / "docs/specs/README.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| \[`(\w+)`\]\(\w+\.md\) \|", pages, flags=re.MULTILINE) == toolgram.format_names()
     assert refreshed(pages) == pages, "run make docs"
-
-
-def test_toolgram_reads_the_one_output_as_its_row_says(scoreboard: str) -> None:
-    """The rows of the other parsers need their environments: `make one-output`."""
-    asked = one_output.question(one_output.output_of(scoreboard))
-    peer = ask("toolgram", sys.executable, [asked])
-    rows = one_output.rows("toolgram", peer.version, one_output.FORMAT, peer.answers["one"]["runs"])
-    assert len(rows) == 1
-    assert rows[0] in scoreboard.split(one_output.BEGIN)[1].split(one_output.END)[0]
-
-
-def test_streams_that_gave_the_same_are_one_row() -> None:
-    said = {"content": "a\nb ", "reasoning": "", "calls": []}
-    called = {"content": "", "reasoning": "", "calls": [["f", "{}"]]}
-    rows = one_output.rows("sglang", "1", "llama3", [said, said, called, said, {"raised": "E: no"}])
-    assert rows == [
-        "| SGLang 1, `llama3`, whole | `a b` | none |",
-        "| SGLang 1, `llama3`, streamed, 2 of 7 ways to split it | `a b` | none |",
-        "| SGLang 1, `llama3`, streamed, 1 of 7 ways to split it | none | `f({})` |",
-        "| SGLang 1, `llama3`, streamed, 1 of 7 ways to split it | raised `E: no` |  |",
-    ]

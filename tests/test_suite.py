@@ -21,10 +21,9 @@ import pytest
 
 import toolgram
 from tests import suite_told
-from tests.generators import suite_cases
-from tests.scoreboard import suite_parsers
+from tests.generators import suite_cases, suite_parsers
 from tests.streams import check_events, check_message, merged
-from tests.suite_told import SUITE, adapter, suite
+from tests.suite_told import SUITE, adapter, scoreboard, suite
 from toolgram.events import Event
 
 CASES: list[dict[str, Any]] = suite.load_cases()
@@ -305,3 +304,41 @@ def test_adapters_are_short_and_their_files_current(tmp_path: Path) -> None:
 def test_a_parser_that_raises_has_not_read_the_case() -> None:
     result = judged(CASE, lambda asked: {"content": None, "reasoning": None, "calls": [], "raised": "ValueError"})
     assert "the parser raised ValueError" in result.faults
+
+
+def test_the_scoreboard_is_what_parsers_found(tmp_path: Path) -> None:
+    """One parser is right. The other takes a call that was cut off for complete: it fails the case in cuts alone."""
+
+    def hasty(asked: dict[str, Any]) -> dict[str, Any]:
+        calls = [{**call, "status": "complete"} for call in right(asked)["calls"]]
+        return {**right(asked), "calls": calls, "parser": "hasty 0.1"}
+
+    files = [tmp_path / name for name in ("right.jsonl", "hasty.jsonl")]
+    for path, ask in zip(files, (right, hasty), strict=True):
+        path.write_text(json.dumps(suite.found(judged(CASE, ask))) + "\n", "utf-8")
+    page, rows, figures = (tmp_path / name for name in ("page.md", "rows.csv", "figures.json"))
+    page.write_text(f"# Page\n\n{scoreboard.BEGIN}\nold\n{scoreboard.END}\n", "utf-8")
+    written = ["--page", str(page), "--rows", str(rows), "--figures", str(figures)]
+    assert scoreboard.main([*map(str, files), "--show", CASE["id"], *written]) == 0
+    text = page.read_text("utf-8")
+    assert "old" not in text
+    assert "| parser | 1 of 1 (100.0%) |  |  | 1 of 1 (100.0%) | 1 of 1 (100.0%) | 1 of 1 (100.0%) |" in text
+    assert "| hasty 0.1 | 1 of 1 (100.0%) |  |  | 1 of 1 (100.0%) | 0 of 1 (0.0%) | 1 of 1 (100.0%) |" in text
+    assert "| own | 1 of 1 (100.0%) | 0 of 1 (0.0%) |" in text
+    assert "| parser | whole and in all deltas | `content 'Hi there.'; f({\"a\": 1})` |" in text
+    assert rows.read_text("utf-8").splitlines()[1:] == [
+        'hasty 0.1,own-case,core,template,cut,"content \'Hi there.\'; f({""a"": 1})"'
+    ]
+    assert json.loads(figures.read_text("utf-8"))["figures"]["hasty"]["core"] == {
+        "cases": 1,
+        "right": 1,
+        "percent": 100.0,
+    }
+
+
+def test_the_files_of_cases_are_named_after_their_ids() -> None:
+    """The playground finds a case by its id (`ofCase` in playground/state.mjs)."""
+    for path in (SUITE / "cases").glob("*.jsonl"):
+        for line in path.read_text("utf-8").splitlines():
+            name = json.loads(line)["id"]
+            assert path.stem == ("made-" if "-made-" in name else "") + name.split("-")[0], name

@@ -1,4 +1,5 @@
-// Shows each file of data as a table: a field filters rows by words, a click on a heading sorts by its column.
+// Shows each file of data as a table: a field filters rows by words, a click on a heading sorts by its column. A cell of
+// the column "case" links to what `data-case` says.
 function rowsOf(text) {
   const rows = [[""]];
   let quoted = false;
@@ -35,6 +36,13 @@ for (const place of document.querySelectorAll(".csv-table")) {
     };
     const headings = add(head, "th").cells;
     const lines = rows.map((row) => [add(row, "td"), row]);
+    const linked = place.dataset.case ? head.indexOf("case") : -1;
+    for (const [line, row] of linked < 0 ? [] : lines) {
+      const link = document.createElement("a");
+      link.textContent = row[linked];
+      link.href = place.dataset.case + row[linked];
+      line.cells[linked].replaceChildren(link);
+    }
     field.addEventListener("input", () => {
       const words = field.value.toLowerCase().split(/\s+/);
       for (const [line, row] of lines) line.hidden = !words.every((word) => row.join(" ").toLowerCase().includes(word));

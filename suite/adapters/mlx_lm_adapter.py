@@ -61,4 +61,4 @@ def read(asked: dict[str, Any]) -> Answer:
 
 
 if __name__ == "__main__":
-    serve(read)
+    serve("mlx-lm", read)

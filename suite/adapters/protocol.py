@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,10 @@ def _late(*_: Any) -> None:
     raise TimeoutError(f"no answer within {SECONDS} s")
 
 
-def serve(read: Callable[[dict[str, Any]], Answer]) -> None:
-    """Answer each line. What a parser raises is an answer as well; what it prints goes to the error stream."""
+def serve(name: str, read: Callable[[dict[str, Any]], Answer]) -> None:
+    """Answer each line, for the package of this name. What a parser raises is an answer, what it prints is an error."""
     out, sys.stdout = sys.stdout, sys.stderr
+    about = {"parser": f"{name} {version(name)}"}
     signal.signal(signal.SIGALRM, _late)
     for line in sys.stdin:
         signal.alarm(SECONDS)
@@ -75,4 +77,4 @@ def serve(read: Callable[[dict[str, Any]], Answer]) -> None:
         except Exception as error:
             found = {**answer(None, None, []), "raised": f"{type(error).__name__}: {error}"[:200]}
         signal.alarm(0)
-        print(json.dumps(found), file=out, flush=True)
+        print(json.dumps({**about, **found}), file=out, flush=True)

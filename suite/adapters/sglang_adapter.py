@@ -73,4 +73,4 @@ if __name__ == "__main__":
     CALLS: Any = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser
     THOUGHTS: Any = import_module("sglang.srt.parser.reasoning_parser").ReasoningParser
     TOOL: Any = import_module("sglang.srt.entrypoints.openai.protocol").Tool
-    serve(read)
+    serve("sglang", read)

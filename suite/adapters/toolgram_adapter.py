@@ -45,8 +45,9 @@ def told(message: toolgram.Message) -> dict[str, Any]:
 
 def main() -> None:
     """Answer each line."""
+    about = {"parser": f"toolgram {toolgram.__version__}"}
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
+        print(json.dumps({**about, **answer(json.loads(line))}), flush=True)
 
 
 if __name__ == "__main__":

@@ -38,4 +38,4 @@ def read(asked: dict[str, Any]) -> Answer:
 
 
 if __name__ == "__main__":
-    serve(read)
+    serve("transformers", read)

@@ -53,4 +53,4 @@ def read(asked: dict[str, Any]) -> Answer:
 if __name__ == "__main__":
     import_module("vllm.parser")  # longer than a request may take, on a busy machine
     import_module("vllm.entrypoints.openai.chat_completion.protocol")
-    serve(read)
+    serve("vllm", read)

@@ -13,7 +13,6 @@ from tests.conformance import unseen
 from tests.conformance.roundtrip import DATA, Row, by_template, canonical, read_rows, real_templates, run_row
 from tests.derive.test_shapes import report_of
 from tests.properties.selection import quarter
-from tests.scoreboard.cases import TEMPLATES
 from toolgram.derive.analysis import analyse
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.result import Tokens
@@ -22,7 +21,17 @@ from toolgram.errors import FormatError
 from toolgram.formats import Format
 
 VLLM = "tool_chat_template_"
-FAMILIES = TEMPLATES | {
+FAMILIES = {
+    "Apertus-8B-Instruct": "apertus", "ByteDance-Seed-OSS": "seed_oss", "GLM-4.6": "glm45", "GLM-4.7-Flash": "glm47",
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "cohere_command3", "Kimi-K2-Instruct": "kimi_k2",
+    "Kimi-K2-Thinking": "kimi_k2", "moonshotai-Kimi-K2": "kimi_k2", "MiniMax-M2": "minimax_m2",
+    "Mistral-Small-3.2-24B-Instruct-2506": "mistral_v11", "mistralai-Ministral-3-14B-Reasoning-2512": "mistral_v11",
+    "unsloth-mistral-Devstral-Small-2507": "mistral_v11", "mistralai-Mistral-Nemo-Instruct-2407": "mistral_v3",
+    "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "qwen3_coder", "Qwen3-Coder": "qwen3_coder",
+    "StepFun3.5-Flash": "qwen3_coder", "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": "hermes",
+    "Qwen-QwQ-32B": "hermes", "deepseek-ai-DeepSeek-V3.1": "deepseek_v31",
+    "ibm-granite-granite-3.3-2B-Instruct": "granite_3", "meta-llama-Llama-3.1-8B-Instruct": "llama3_json",
+    "meta-llama-Llama-3.2-3B-Instruct": "llama3_json", "meta-llama-Llama-3.3-70B-Instruct": "llama3_json",
     "Apriel-1.6-15b-Thinker-fixed": "apriel", "unsloth-Apriel-1.5": "jamba", "Bielik-11B-v3.0-Instruct": "hermes",
     "Cohere2MoE": "cohere_command4", "GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
     "Kimi-K3": "kimi_k3", "LFM2-8B-A1B": "lfm2", "LFM2.5-8B-A1B": "lfm2", "LFM2.5-Instruct": "lfm2",

@@ -1,7 +1,7 @@
-"""Write the files of the suite's adapters: `python -m tests.scoreboard.suite_parsers`.
+"""Write the files of the suite's adapters: `python -m tests.generators.suite_parsers`.
 
 Strategy: an adapter knows nothing of toolgram. Which parsers a user of a server names for a family, which markers its
-tokenizer has as one token, and which response template stands for it, is data in `suite/adapters/`.
+tokenizer has as one token, and which response template reads it, is data in `suite/adapters/`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import toolgram
-from tests.scoreboard.cases import CHOSEN, OWN_TOKENIZER
 from toolgram.derive.comparing import markers_of
 from toolgram.export.response_templates import write_response_template
 from toolgram.names import known_names
 from toolgram.spec.data import Literal
 
+# The parsers that a user of a server names for a format, for calls and for reasoning, if `names.toml` has several.
+CHOSEN: dict[tuple[str, str], tuple[str | None, str | None]] = {
+    ("hermes", "vllm"): ("hermes", "qwen3"),
+    ("hermes", "sglang"): ("qwen25", "qwen3"),
+    ("qwen3_coder", "vllm"): ("qwen3_coder", "qwen3"),
+    ("qwen3_coder", "sglang"): ("qwen3_coder", "qwen3"),
+    ("mistral_v3", "vllm"): ("mistral", "mistral"),
+    ("mistral_v3", "sglang"): ("mistral", "mistral"),
+    ("deepseek_v31", "vllm"): ("deepseek_v31", "deepseek_v3"),
+    ("deepseek_v31", "sglang"): ("deepseekv31", "deepseek-v3"),
+    ("deepseek_v32", "vllm"): ("deepseek_v32", "deepseek_v3"),
+    ("deepseek_v32", "sglang"): ("deepseekv32", "deepseek-v3"),
+    ("glm47", "sglang"): ("glm47", "glm45"),
+}
+# Parsers that ask for a tokenizer of their own kind: with a stand-in they would be measured as what they are not.
+OWN_TOKENIZER = {("mistral_v3", "vllm"), ("mistral_v11", "vllm"), ("gpt_oss", "vllm")}
 ADAPTERS = Path(__file__).resolve().parents[2] / "suite" / "adapters"
 
 
