@@ -85,21 +85,45 @@ class _Pair:
     snapshot: Mapping[str, Any] = field(compare=False)
 
 
+class _Reader:
+    """The parser of a format as an automaton. Steps are kept: many places and choices meet the same ones."""
+
+    def __init__(self, fmt: Format) -> None:
+        self.fmt = fmt
+        self.start = fmt.parser(tools=TOOLS).snapshot()
+        self._steps: dict[tuple[str, str], tuple[list[Event], Mapping[str, Any]]] = {}
+        self._ends: dict[str, list[Event]] = {}
+
+    def step(self, pair: _Pair, text: str) -> tuple[list[Event], Mapping[str, Any]]:
+        """Return the events of a text after a pair, and what the parser knows then."""
+        if (pair.key, text) not in self._steps:
+            parser = self.fmt.restore(pair.snapshot, tools=TOOLS)
+            self._steps[pair.key, text] = parser.feed(text), parser.snapshot()
+        return self._steps[pair.key, text]
+
+    def close(self, pair: _Pair) -> list[Event]:
+        """Return the events of an end after a pair."""
+        if pair.key not in self._ends:
+            self._ends[pair.key] = self.fmt.restore(pair.snapshot, tools=TOOLS).close("stop")
+        return self._ends[pair.key]
+
+
 def violations(fmt: Format) -> Iterator[str]:
     """Yield what an export of this format allows and must not, each with the shortest output that was found."""
     if not fmt.observed_paths.edges:
         return
+    reader = _Reader(fmt)
     for name, asked in CHOICES.items():
         try:
             root, _ = expression(fmt, export_request(TOOLS, **asked), None, lambda words: None)
         except ToolgramError:
             continue  # which says so
-        yield from (f"{name}: {words}" for words in _Search(fmt, root, name).violations())
+        yield from (f"{name}: {words}" for words in _Search(reader, root, name).violations())
 
 
 class _Search:
-    def __init__(self, fmt: Format, root: Expr, choice: str) -> None:
-        self.fmt, self.choice = fmt, choice
+    def __init__(self, reader: _Reader, root: Expr, choice: str) -> None:
+        self.reader, self.choice = reader, choice
         self.prose = _IN_CODE.get(choice, _PROSE)
         self.places = Places()
         self.end = self.places.new()
@@ -108,7 +132,7 @@ class _Search:
 
     def violations(self) -> list[str]:
         """Return one violation of each kind."""
-        first = _pair(0, self.fmt.parser(tools=TOOLS).snapshot(), False)
+        first = _pair(0, self.reader.start, False)
         seen, level = {first}, [(first, "")]
         while level:
             further: list[tuple[_Pair, str]] = []
@@ -129,11 +153,10 @@ class _Search:
             yield replace(pair, place=place), text
         for symbol, dest in self.places.edges[pair.place]:
             for written in _texts(symbol, self.prose):
-                parser = self.fmt.restore(pair.snapshot, tools=TOOLS)
-                events = parser.feed(written)
+                events, snapshot = self.reader.step(pair, written)
                 if self._check(events, text + written):
                     called = pair.called or any(isinstance(each, ToolCallEnd) for each in events)
-                    yield _pair(dest, parser.snapshot(), called), text + written
+                    yield _pair(dest, snapshot, called), text + written
 
     def _check(self, events: list[Event], text: str) -> bool:
         """Return whether what was read is allowed; keep it if it is not."""
@@ -150,7 +173,7 @@ class _Search:
         return True
 
     def _check_end(self, pair: _Pair, text: str) -> None:
-        events = self.fmt.restore(pair.snapshot, tools=TOOLS).close("stop")
+        events = self.reader.close(pair)
         called = pair.called or any(isinstance(each, ToolCallEnd) for each in events)
         if self._check(events, text) and self.choice not in ("auto", "none") and not called:
             self.found.setdefault("not called", f"{text!r} is accepted, and no call is read in it")
