@@ -82,11 +82,11 @@ def source_faults(path: Path) -> Iterator[Fault]:
     ]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            said = ast.get_docstring(node, clean=False)
+            said = ast.get_docstring(node)  # without the indent of the code, which would look like an example
             if said is None:
                 continue
             first = node.body[0].lineno
-            lines += [(first + at, line) for at, line in enumerate(NOT_PROSE.sub(" ", said).split("\n"))]
+            lines += [(first + at, line) for at, line in enumerate(prose_of(said).split("\n"))]
             is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node)
             if is_function and (found := NO_VERB.match(said)):
                 yield Fault(_name(path), first, found[0].strip(), "a verb: Return, Read, Write ...")

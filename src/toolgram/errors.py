@@ -62,7 +62,7 @@ def _meant(name: str, names: Sequence[str]) -> str:
 
 
 class UnknownFormat(ToolgramError, KeyError):
-    """No shipped format has this name. `names` lists those that do, `why` says more where more is known."""
+    """No shipped format has this name. `names` lists those that do; `why` says more if more is known."""
 
     def __init__(self, name: str, names: Iterable[str], why: str = "") -> None:
         self.name = name

@@ -40,7 +40,7 @@ class Reasoning:
 class ToolCallStart:
     """A call is certain. Sent once per call, before its arguments; `name` is whole.
 
-    `index` counts calls from 0. `source` is the text of the name, or empty where the name came after the arguments.
+    `index` counts calls from 0. `source` is the text of the name, or empty if the name came after the arguments.
     """
 
     index: int
@@ -94,9 +94,9 @@ class Malformed:
 class Note:
     """Something to know about the text at this place, for no characters. Parsers use it and do not emit it.
 
-    `kind` is that of an anomaly; `opens` where what follows is the markup of a call (`text`: "inside" where the call
-    stands in the same brackets as another), `model_id` where the model wrote the id of a call too late. `ahead` is how
-    many characters are before its place that no event has accounted for yet; less than 0 for a place that is behind.
+    `kind` is that of an anomaly; or `opens` if the markup of a call follows (`text` is "inside" if the call is in the
+    same brackets as another), or `model_id` if the model wrote the id of a call too late. `ahead` counts the characters
+    before its place that no event has accounted for yet; it is negative if events have already passed the place.
     """
 
     kind: str

@@ -47,13 +47,13 @@ class Format:
     """How one family of models writes reasoning, content and tool calls: a grammar and a machine, compiled.
 
     Cannot be changed, and is shared: any number of parsers, in any threads, may come from one format. It pickles, with
-    what its two files say; where it is loaded, it is compiled again when the first parser is made.
+    what its two files say; after loading, the first parser compiles it again.
     """
 
     spec: Spec
     _machine_text: str | None
     report: DeriveReport | None  # how it was derived; None for a format that was written
-    choice: str  # why `get_format` took this one, where the name alone does not say; "" where it does
+    choice: str  # why `get_format` took this one; "" if the name alone says it
 
     def __init__(
         self, spec: Spec, machine_text: str | None = None, report: DeriveReport | None = None, choice: str = ""
@@ -96,7 +96,7 @@ class Format:
 
     @property
     def generation_prompt(self) -> str:
-        """What the prompt writes for the assistant, where a parser is not told; "" for nothing."""
+        """What a prompt writes for the assistant, assumed if a parser gets no `prefix`; "" for nothing."""
         return self.spec.generation_prompt
 
     @property
@@ -140,8 +140,8 @@ class Format:
         """Return the state diagram, as `mermaid` or `dot` text or as an `svg` document.
 
         `path` has a few boxes, the way that the format's own example outputs take; `whole` has every state.
-        Raises ToolgramError for another kind or level, and where `dot` or `svg` need a package
-        of the extra `diagrams` that is not there.
+        Raises ToolgramError for another kind or level, and if `dot` or `svg` needs the extra `diagrams`. An SVG takes
+        tenths of a second.
         """
         drawn: str = late_import("diagram")(self, kind, level)
         return drawn
@@ -161,7 +161,7 @@ class Format:
         return compile_spec(self.spec, strict=True)
 
     def with_all_markers(self) -> Format:
-        """Return the format for proofs: a marker counts wherever it is, also where the model only mentions a call."""
+        """Return the format for proofs: a marker counts everywhere, even if the model only mentions a call."""
         made = Format(self.spec, self._machine_text, self.report, self.choice)
         made.__dict__["program"] = replace(self.program, mentions=False)
         made.__dict__["strict_program"] = replace(self.strict_program, mentions=False)
@@ -181,14 +181,14 @@ class Format:
 
     @cached_property
     def _bare_program(self) -> Program:
-        """The compiled form for a request that declares functions, where a call may be in text."""
+        """The compiled form for a request that declares functions, if a call may be in text."""
         from toolgram.program.compiling import compile_spec
 
         return compile_spec(with_bare_calls(self.spec))
 
     @cached_property
     def _program_for(self) -> Callable[[frozenset[str]], Program]:
-        """The compiled form for a request that declares functions of these names, where that makes a difference."""
+        """The compiled form for a request that declares functions of these names, if names make a difference."""
         from toolgram.program.compiling import compile_spec
 
         return lru_cache(maxsize=16)(lambda names: compile_spec(with_line_calls(self.spec, names)))
@@ -214,7 +214,7 @@ class Format:
         """Return the format with the suffix that these texts, of special tokens or of a prompt, have in its markers.
 
         Some checkpoints write a suffix of their own in every marker (`<think:6124c78e>`). `parser`, `parse`, `export`
-        and `explain` ask for it themselves. The format itself where it knows no suffix, and where there is no other.
+        and `explain` do this already. Returns the format itself if it has no suffix, or if the texts have no other one.
         """
         told = [text for text in texts if text] if self.spec.suffix else []
         found: Format = late_import("with_suffix_of")(self, told) if told else self
@@ -234,7 +234,7 @@ class Format:
     def reference_parse(self, text: str, prefix: str | None = None) -> Message:
         """Return the message of a complete, well-formed output, by Lark's own parse of it. Slow; for tests.
 
-        `prefix` is the generation prompt, as for `parser`. Raises ToolgramError where the grammar does not accept it.
+        `prefix` is the generation prompt, as for `parser`. Raises ToolgramError if the grammar does not accept it.
         """
         before = self.spec.generation_prompt if prefix is None else prefix
         message: Message = late_import("reference_parse")(self.spec, self.reference_grammar, before + text)
@@ -252,14 +252,17 @@ class Format:
     ) -> Parser:
         """Return a parser for one stream.
 
-        `tools` are in any known shape (`toolgram.tools`); a call to none of them is an anomaly. `prefix` is what the
-        prompt has already written for the assistant (or any tail of the prompt): it moves the machine and gives no
-        events. None stands for the format's own `generation_prompt`, `""` for nothing. `call_ids` makes ids for calls
-        without one. `special_tokens` maps the text of special tokens to their ids, for `Parser.feed` with ids.
-        `trace` is called with a `TraceStep` at every transition.
-        With `keep_message=False` the parser forgets what it has sent, and `Parser.message` cannot be asked for: memory
-        is then what is held back, whatever the length of the output. With `strict=True` nothing is repaired: what a
-        model got wrong inside a call makes the call malformed.
+        `tools` are in any known shape (`toolgram.tools`). Their types decide values between tags, and a call of any
+        other function is an anomaly. `prefix` is the end of the prompt: what it has already written for the assistant.
+        It moves the machine and gives no events; None is the format's own `generation_prompt`, `""` is nothing.
+        `call_ids` makes ids for calls without one. `special_tokens` maps the text of special tokens to their ids, for
+        `Parser.feed` with ids. `trace` is called with a `TraceStep` at every transition.
+
+        With `keep_message=False` the parser forgets what it has sent: its memory does not grow with the output, and
+        `Parser.message` raises. With `strict=True` nothing is repaired: a fault inside a call makes the call malformed.
+
+        Raises ToolgramError for tools of no known shape. Takes microseconds if the tools were given before. The first
+        parser of a format compiles it, which takes some ten milliseconds.
         """
         fmt = self.with_suffix_of([prefix or "", *(special_tokens or ())]) if self.spec.suffix else self
         tools, program = fmt._chosen(tools, strict)
@@ -282,9 +285,10 @@ class Format:
         strict: bool = False,
         call_ids: CallIds | None = None,
     ) -> Message:
-        """Parse a whole output: the message of one `feed` and one `close`. Never raises on any text.
+        """Parse a whole output: return the message of one `feed` and one `close`. Never raises on any text.
 
-        `tools`, `prefix`, `call_ids` and `strict` are those of `parser`.
+        `tools`, `prefix`, `call_ids` and `strict` are those of `parser`, `finish_reason` is that of `Parser.close`. The
+        time is linear in the length of the text.
         """
         fmt = self.with_suffix_of([prefix]) if self.spec.suffix and prefix else self
         tools, program = fmt._chosen(tools, strict)
@@ -305,8 +309,11 @@ class Format:
         prefix: str | None = None,
         finish_reason: str | None = None,
     ) -> Explanation:
-        """Why `parse` reads an output as it does: who owns each character, the path through the machine, what was held
-        back and why it was let go, and which other format would have read more. Never raises on any text."""
+        """Explain why `parse` reads an output as it does. Takes what `parse` takes, and never raises on any text.
+
+        The explanation says which event has each character, which path the machine took, what was held back and why it
+        was let go, and which other formats read more. It tries all shipped formats, so it takes tens of milliseconds.
+        """
         fmt = self.with_suffix_of([prefix or ""])
         explanation: Explanation = late_import("explain")(fmt, text, tools, prefix, finish_reason)
         return explanation
@@ -337,23 +344,24 @@ class Format:
         """Return the grammar that constrains a model to what this parser reads as complete, valid calls.
 
         `target` is one of `toolgram.export.TARGETS`, such as `llguidance`, `structural_tag` (for vLLM) or `gbnf`.
-        `tools` are in any known shape, and arguments follow their schemas; `tool_choice` is `auto` (or
-        None), `required`, `none`, a list of the names that may be called, or what the APIs have for one function or for
-        allowed ones; of the calls that there must be, the first comes at once, behind reasoning and blanks only, unless
-        `text_before_calls`. With `reasoning=True` there must be some, with False there
-        must be none. `json_schema` binds the text of the answer. So does `answer_format`, for the structural tag only:
-        one of the formats of such tags, such as {"type": "regex", "pattern": "[0-9]+"}. `prefix` is what the prompt has
-        already written for the assistant; without it, a derived format asks its template. With `special_tokens` those
-        markers are tokens, not text: texts with their ids, or the texts alone where the target can name a token.
+        `tools` are in any known shape, and arguments follow their schemas. `tool_choice` is `auto` (or None),
+        `required`, `none`, a list of the names that may be called, or what the APIs write for one function or for
+        allowed ones. If there must be a call, it follows reasoning and blanks at once, unless `text_before_calls`.
+        With `reasoning=True` the output begins with a thought, with False it has none. `json_schema` is the schema of
+        the answer's text. `answer_format` is its form as structural tags write it, and for these only, such as
+        {"type": "regex", "pattern": "[0-9]+"}. `prefix` is the end of the prompt, as for `parser`; without it, a
+        derived format takes it from its template. `special_tokens` are the markers that are tokens and not text: texts
+        with their ids, or the texts alone if the target can name a token.
 
-        An object with `properties` is closed where its schema says nothing else, or open with `open_objects`. `strict`
-        overrides what tools say of themselves: True holds all to their schemas, False none. `length_limits` enforces
-        limits on the length of texts in xgrammar as well, which makes its compilation slow. With `stop_tokens_inside`
-        an output ends with a token that ends the turn. The result's `notes` say what could not be expressed, and what
-        is stricter than a schema.
+        An object with `properties` is closed unless its schema says otherwise, or open with `open_objects`. `strict`
+        replaces what each tool says of itself: True holds all to their schemas, False none. `length_limits` enforces
+        the lengths of texts in xgrammar as well, which makes compiling slow. With `stop_tokens_inside` an output ends
+        with a token that ends the turn. The `notes` of the result say what could not be expressed, and what is stricter
+        than a schema.
 
-        Raises ToolgramError for an unknown target, an invalid schema, a function that cannot be called in this format,
-        a choice of one that is not declared, and a format of an answer that the target does not have.
+        Raises ToolgramError for an unknown target, an invalid schema or one that is too large, a function that cannot
+        be called in this format, a chosen function that is not declared, and an answer format that the target does not
+        have. Takes some ten milliseconds; the time is linear in the size of the schemas.
         """
         grammar: Export = late_import("export")(
             self.with_suffix_of([prefix or "", *(special_tokens or ())]),
@@ -381,10 +389,10 @@ class Format:
         call_ids: CallIds | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Parser:
-        """Return a parser that goes on where `Parser.snapshot` was taken. Its message begins there,
-        with the call that is open, if one is.
+        """Return a parser that continues from `Parser.snapshot`. Its message begins there, with the open call if any.
 
-        Raises ToolgramError for a state that is none, or of another format or version.
+        `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them. Raises
+        ToolgramError if `state` is no snapshot, or one of another format or version. Takes less than a millisecond.
         """
         from toolgram.runtime.snapshots import VERSION
 
@@ -428,7 +436,7 @@ def format_names() -> list[str]:
 def get_format(name: str) -> Format:
     """Return the shipped format of this name: its own, that of a parser of vLLM or SGLang, or the id of a model.
 
-    `Format.choice` says why it is this format, where the name alone does not. Raises UnknownFormat, which lists the
+    `Format.choice` says why it is this format, if the name alone does not. Raises UnknownFormat, which lists the
     names and suggests the nearest.
     """
     shipped = format_names()

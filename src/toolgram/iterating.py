@@ -24,7 +24,7 @@ class Fed(Protocol):
 
 
 class Events:
-    """The events of an output, to be iterated once: with `for`, or with `async for` where the source is asynchronous.
+    """The events of an output, to be iterated once: with `for`, or with `async for` if the source is asynchronous.
 
     A source that has a `finish_reason` at its end is asked for it; `finish_reason` given here goes before that.
     """

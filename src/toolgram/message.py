@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call. `arguments` is a JSON string as in the OpenAI API: whole where `status` is `complete`, else as far as
-    it was written. `model_id` is the id that the model wrote where it came after `id` was needed."""
+    """One call. `arguments` is a JSON string as in the OpenAI API: whole if `status` is `complete`, and otherwise what
+    was written of it. `model_id` is the id that the model wrote, if it came after `id` was needed."""
 
     id: str
     name: str
@@ -130,8 +130,8 @@ class _Call:
     """A call, and what it was made from as long as it may fail.
 
     `fragments` are its arguments. `sources` says which of them the model wrote differently, `inside` what was dropped
-    between them (before which fragment), `before` and `behind` what was dropped around them, `rest` what was malformed
-    behind them. `shared`: other calls stand in the same brackets.
+    between them (before which fragment), `before` and `after` what was dropped around them, `rest` what was malformed
+    after them. `shared`: other calls are in the same brackets.
     """
 
     call: ToolCall
@@ -142,7 +142,7 @@ class _Call:
     sources: dict[int, str] = field(default_factory=dict)
     inside: list[tuple[int, str]] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
     shared: bool = False
 
     def forget_source(self) -> None:
@@ -159,7 +159,7 @@ class _Call:
             pieces += [self.sources.get(number, self.fragments[number]) for number in range(at, place)]
             pieces.append(text)
             at = place
-        return "".join([*pieces, *self.rest, *(() if self.shared else self.behind)])
+        return "".join([*pieces, *self.rest, *(() if self.shared else self.after)])
 
     def malformed(self) -> MalformedCall:
         """Return the call as one that failed."""
@@ -298,7 +298,7 @@ class MessageBuilder:
         if failed is not None and self._opens is None:
             bare = source.strip()
             if not bare or bare in self._closing or _BRACKETS.issuperset(bare):
-                failed.behind.append(source)
+                failed.after.append(source)
                 return
         self._failed = None
         if self._dropped is None:
@@ -345,8 +345,8 @@ class MessageBuilder:
 
     def _malformed(self, event: Malformed) -> None:
         if self._failed is not None and not self.content:
-            self._failed.rest += [*self._failed.behind, event.source]
-            self._failed.behind.clear()
+            self._failed.rest += [*self._failed.after, event.source]
+            self._failed.after.clear()
         else:
             self._say(event.text, event.source)
 
@@ -359,7 +359,7 @@ class MessageBuilder:
         """Return the message so far. Calls with one of the statuses `failed_as_text` are text, and
         any other is a call. Costs as much as it is long.
 
-        Raises ToolgramError where nothing was kept.
+        Raises ToolgramError if nothing was kept.
         """
         if not self._keep:
             raise ToolgramError("this parser keeps no message; make it with keep_message=True, or fold its events")

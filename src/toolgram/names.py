@@ -26,7 +26,7 @@ SERVERS, KINDS = ("vllm", "sglang"), ("tool", "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The format that a name stands for, and why where that is not plain: "" for a name of its own or an alias."""
+    """The format that a name stands for, and why: "" for a name of its own or an alias, which need no reason."""
 
     format: str
     why: str = ""
@@ -79,7 +79,7 @@ def _entry(about: Mapping[str, Any]) -> Entry:
 def chosen(name: str, shipped: Sequence[str]) -> Choice:
     """Return the shipped format that a name stands for: its own, an alias, or the id of a model.
 
-    Raises UnknownFormat, with the nearest names, or with the reason where a name is that of no format.
+    Raises UnknownFormat, with the nearest names, or with the reason if it is the name of no format.
     """
     if not isinstance(name, str):
         raise TypeError(f"a format's name is text, not {type(name).__name__}")
@@ -102,7 +102,7 @@ def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
     """Return the format of the model of this id, by the longest text that begins a word of it, or None.
 
     Ids have a dash, a dot or a slash in them. Of a path, or an id with an owner, the last name with such a text counts:
-    what stands before it is a folder, an owner, or another model.
+    what is before it is a folder, an owner, or another model.
     """
     if model.replace("_", "").isalnum():
         return None  # the name of a format, or meant as one

@@ -38,8 +38,8 @@ def wrap(
 
     The format is given by name or follows from a chat template; without either it follows from the model's name in the
     request, or from the first answer that has a call or a marker. A stream of which the format is not known yet comes
-    when it is over. `prefix` is what the server's prompt has written for the model; `reasoning` is where chat
-    completions get the thinking. The connections are those of the client, which remains as it was.
+    when it is over. `prefix` is what the server's prompt has written for the model; `reasoning` is the field of chat
+    completions that gets the thinking. The connections are those of the client, which remains as it was.
 
     Raises ToolgramError for another kind of client, an unknown format, and a template that cannot be read.
     """

@@ -2,7 +2,7 @@
 
 What a client may choke on decides what is written here. Indexes of calls begin at 0 and have no gaps. The id and the
 name of a call are sent once, since the official client joins what is sent twice. The finish reason is `tool_calls`
-only where every call that was sent is whole, because a client cannot see otherwise that arguments were cut off.
+only if every call that was sent is whole, because a client cannot see otherwise that arguments were cut off.
 
 Reasoning has no place in this API. Servers use three, and `reasoning` says which: `reasoning_content` (most servers),
 `reasoning`, or `reasoning_details`; None leaves it out.
@@ -37,7 +37,7 @@ class UniqueIds:
         self._taken: set[str] = set()
 
     def take(self, id: str) -> str:
-        """This id, or another one where it is taken."""
+        """This id, or another one if it is taken."""
         made = new_id("call_") if id in self._taken else id
         self._taken.add(made)
         return made

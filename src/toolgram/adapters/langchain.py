@@ -47,7 +47,7 @@ def _reasoning(text: str) -> dict[str, Any]:
 def to_ai_message(message: Message, *, usage: Usage | None = None, id: str | None = None) -> AIMessage:
     """Return the message as LangChain's. Calls that were cut off or malformed are its `invalid_tool_calls`.
 
-    Raises ToolgramError where langchain-core is not installed.
+    Raises ToolgramError if langchain-core is not installed.
     """
     calls, failed = [], []
     for call in message.tool_calls:

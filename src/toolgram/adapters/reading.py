@@ -75,8 +75,8 @@ class SSEData:
 class CompletionTexts:
     """The texts of one choice of a streamed completion, to be iterated once, with `for` or `async for`.
 
-    `source` gives pieces of the response's body, bytes or str, cut anywhere. Where it gives lines whose ends were taken
-    off, `line_end` is one. `index` is that of the choice. `finish_reason` is known at the end.
+    `source` gives pieces of the response's body, bytes or str, cut anywhere. If it gives lines without
+    their ends, `line_end` is one. `index` is that of the choice. `finish_reason` is known at the end.
     Raises ToolgramError, while it is iterated, for an error that the server sent and for what is no JSON.
 
         texts = CompletionTexts(response.iter_bytes())

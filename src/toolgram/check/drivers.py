@@ -1,7 +1,7 @@
 """Two drivers, one behaviour: the compiled table against the real `transitions` machine and Lark's own parser.
 
 Strategy: walk all sequences of symbols that the machine takes, up to a length, feeding each symbol's text to a parser
-and its triggers to the `transitions` machine, and compare every transition, with source and destination.  Where the
+and its triggers to the `transitions` machine, and compare every transition, with source and destination.  If the
 grammar is LALR, Lark's interactive parser must take the same tokens and be able to end at the same places.  Where a
 complete output may end, the message is compared with Lark's reading of the text, and every character accounted for.
 The triggers of an embedded JSON object are those that ijson itself gives for its text.
@@ -92,7 +92,7 @@ def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
 def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text: str) -> tuple[list[Step], str] | None:
     """Return the transitions that the reference machine makes from `state` for a symbol, and where they end.
 
-    None where the machine does not take the symbol there. `text` is the symbol's text; it decides which events of an
+    None if the machine does not take the symbol there. `text` is the symbol's text; it decides which events of an
     embedded value there are. Transitions by which text stays where it is are not listed.
     """
     rows = machine.rows

@@ -288,7 +288,7 @@ _OPENERS = ("start_map item", "start_array", "object_start")  # of JSON after a 
 def _blanks_matter(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> bool:
     """Return whether blanks may precede a symbol that text makes unavailable.
 
-    In a state that text leaves, a blank run alone leaves nothing. Where the state after text has the same transitions
+    In a state that text leaves, a blank run alone leaves nothing. If the state after text has the same transitions
     this makes no difference, and the run is text like any other.
     """
     row, state = rows[name], spec.states[name]
@@ -416,7 +416,7 @@ def _arguments(spec: Spec) -> list[str]:
 
 
 def _run(shape: Literal | Run, text: str) -> str:
-    """Return the text, after the one character with which the run begins where it does not begin like the text."""
+    """Return the text, after the one character with which the run begins if it does not begin like the text."""
     fits = isinstance(shape, Literal) or re.fullmatch(shape.pattern, text) is not None
     return text if fits or isinstance(shape, Literal) else shape.first.removeprefix("\\") + text
 

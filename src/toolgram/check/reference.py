@@ -62,7 +62,7 @@ class ReferenceMachine:
 
     `state` is its state, `actions` the actions that its transitions have named, `rows` its transitions by source and
     trigger. `trigger` raises
-    `transitions.MachineError` (or AttributeError) where the machine has no such transition. Costs ~1 ms to make and
+    `transitions.MachineError` (or AttributeError) if the machine has no such transition. Costs ~1 ms to make and
     ~13 us per trigger.
     """
 
@@ -107,7 +107,7 @@ def reference_grammar(spec: Spec) -> Lark:
 def may_end_here(spec: Spec, grammar: Lark, text: str) -> bool:
     """Return whether Lark's interactive parser, stepped through the tokens of `text`, could end there (LALR only).
 
-    Raises ToolgramError where it refuses a token: no output begins with this text.
+    Raises ToolgramError if it refuses a token: no output begins with this text.
     """
     parser = grammar.parse_interactive(text)
     try:

@@ -61,7 +61,7 @@ def export(
         bool, typer.Option("--open-objects", help="Objects that do not say whether they are closed are open.")
     ] = False,
     length_limits: Annotated[
-        bool, typer.Option("--length-limits", help="Limits on the length of a text hold, also where that is slow.")
+        bool, typer.Option("--length-limits", help="Enforce limits on the length of a text, even if that is slow.")
     ] = False,
     answer_format: Annotated[
         str | None,

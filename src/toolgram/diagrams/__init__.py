@@ -27,7 +27,7 @@ def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
 
     `mermaid` needs nothing installed, `dot` the Python package `graphviz`, `svg` the Python package `mermaid-render`
     (both: extra `diagrams`). An SVG takes up to 0.1 s, the first one 0.4 s.
-    Raises ToolgramError for another kind or level, and where what it needs is missing.
+    Raises ToolgramError for another kind or level, and if what it needs is missing.
     """
     if level not in LEVELS:
         raise ToolgramError(f"unknown level of a diagram {level!r}; known levels: {', '.join(LEVELS)}")
@@ -42,7 +42,7 @@ def diagram(fmt: Format, kind: Kind = "mermaid", level: Level = "path") -> str:
 
 
 def _narrow_svg(fmt: Format) -> str:
-    """Return the happy path, its labels broken where it would be too wide to be read on a phone."""
+    """Return the happy path, its labels broken if it would be too wide to be read on a phone."""
     for widest in LINES:
         drawn = draw_svg(happy_path(fmt, widest))
         width = re.search(r' width="(\d+)"', drawn)

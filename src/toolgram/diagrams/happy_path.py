@@ -138,7 +138,7 @@ def _add(followed: _Followed, source: str, dest: str, label: Label) -> None:
 
 
 def _without_start(followed: _Followed) -> str:
-    """Return the box in which every output begins. Where outputs begin in several ways, a box of its own says so."""
+    """Return the box in which every output begins. If outputs begin in several ways, a box of its own says so."""
     starts = [(dest, labels) for (source, dest), labels in followed.edges.items() if source == START]
     if len(starts) == 1 and list(starts[0][1]) == [""]:
         del followed.edges[START, starts[0][0]]
@@ -163,7 +163,7 @@ def _box(box: str, loops: dict[str, Label], widest: int) -> Box:
 
 
 def _lines(labels: dict[str, Label], widest: int) -> list[str]:
-    """Return each label on lines of limited width; a marker is broken only where it is longer than a line."""
+    """Return each label on lines of limited width; a marker is broken only if it is longer than a line."""
     lines: list[str] = []
     for said, label in labels.items():
         if not said:
@@ -180,7 +180,7 @@ def _lines(labels: dict[str, Label], widest: int) -> list[str]:
 
 
 def _broken(line: str, widest: int) -> list[str]:
-    """Return a line on as many as it needs, after a sign where one is near."""
+    """Return a line on as many as it needs, after a sign if one is near."""
     parts = []
     while len(line) > widest:
         signs = [at for at in range(widest // 2, widest) if not line[at].isalnum()]

@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge: the lines of its label, none where it has no label."""
+    """An edge: the lines of its label, none if it has no label."""
 
     lines: tuple[str, ...]
     recovery: bool = False

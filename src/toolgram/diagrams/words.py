@@ -1,4 +1,4 @@
-"""Triggers in words: what a model writes where a transition fires (`[TOOL_CALLS]`, `key "name"`)."""
+"""Triggers in words: what a model writes if a transition fires (`[TOOL_CALLS]`, `key "name"`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JSON = {"start_map": "{", "end_map": "}", "start_array": "[", "end_array": "]",
 
 
 def trigger_in_words(spec: Spec, transition: Transition) -> str:
-    """Return what a model writes where this transition fires: the text of a marker, a key, a bracket."""
+    """Return what a model writes if this transition fires: the text of a marker, a key, a bracket."""
     trigger = transition.trigger
     terminal = spec.terminals.get(trigger)
     if isinstance(terminal, Literal):

@@ -3,7 +3,7 @@
 Strategy: a page contains only what the files, the parser and `toolgram check` say, so it is always current.  It is a
 pure function of the format, without dates, timings, paths or random ids: the same format gives the same bytes, and
 `stale_pages` compares bytes.  It is plain Markdown with tables and one picture, an SVG file beside the page, which
-GitHub and MkDocs render alike. Where the two would read model text in a table cell differently, the text is escaped as
+GitHub and MkDocs render alike. If the two would read model text in a table cell differently, the text is escaped as
 HTML.
 """
 
@@ -89,7 +89,7 @@ def picture_name(fmt: Format) -> str:
 def write_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
     """Write a page and its picture for each format, the folder too if need be. Returns the paths of the pages.
 
-    Raises OSError, and ToolgramError where a package is missing.
+    Raises OSError, and ToolgramError if a package is missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -273,7 +273,7 @@ def _held(spec: Spec) -> Iterator[str]:
     yield ""
     yield (
         "Anything else rejects it: its characters become text of the state in which holding began. So does "
-        "the end of the output, where it is not listed."
+        "the end of the output, if it is not listed."
     )
 
 
@@ -327,7 +327,7 @@ def _in_words(spec: Spec, transition: Transition) -> str:
 
 
 def _drawn(text: str, owner: str) -> str:
-    """Text with visible line ends, and with visible blanks where they are dropped or at an edge."""
+    """Text with visible line ends, and with visible blanks if they are dropped or at an edge."""
     unseen = text.isspace() or owner in ("marker", "syntax", "whitespace at a seam") or text != text.strip()
     return text.translate(DRAWN_BLANKS if unseen else DRAWN)
 

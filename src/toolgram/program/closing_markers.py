@@ -173,7 +173,7 @@ def _find_closing_markers(spec: Spec, states: Mapping[str, StateProgram]) -> dic
 
 class ClosingMarks(NamedTuple):
     """Triggers of markers that close something: what was opened in text, each with those that close the same; fences;
-    what stands inside a call. Texts of those that may be cut off behind a call, and of those that close reasoning."""
+    what is inside a call. Texts of those that may be cut off after a call, and of those that close reasoning."""
 
     sections: dict[str, frozenset[str]]
     fences: frozenset[str]
@@ -208,8 +208,8 @@ def find_closing_marks(
 def _find_sections(
     states: Mapping[str, StateProgram], closing: Mapping[str, frozenset[str]], fences: frozenset[str]
 ) -> dict[str, frozenset[str]]:
-    """Return the triggers of markers that close what was opened in text, and of closing fences, with those that close
-    the same; the moves that open it are told."""
+    """Return the triggers of markers that close what was opened in text, and of closing fences, with the triggers of
+    the moves that open it."""
     in_text = {move.trigger for state in states.values() if state.loops for move in state.row.values()} | fences
     found = {closer: openers for closer, openers in closing.items() if closer in in_text or openers <= in_text}
     for state in states.values():

@@ -183,8 +183,8 @@ def without_repairs(spec: Spec) -> Spec:
 
 
 def with_line_calls(spec: Spec, names: frozenset[str]) -> Spec:
-    """Return the same specification for a request that declares these functions: each of them is called where its
-    name stands at the beginning of a line. The line end in front of it is part of the marker."""
+    """Return the same specification for a request that declares these functions: a line that begins with one of their
+    names calls it. The line end before it is part of the marker."""
     rows, terminals = [*spec.transitions], dict(spec.terminals)
     texts = [state.name for state in spec.states.values() if state.meaning == "content"]
     for name in sorted(filter(_LINE_NAME, names)):
