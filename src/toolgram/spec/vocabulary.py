@@ -87,7 +87,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
     ),
     "wrapped": Key(
-        "Keys under which models write the object of all arguments, where the function has no such parameter.",
+        "Keys under which models write the object of all arguments, if the function has no such parameter.",
         "texts",
         "wrapped: [arguments]",
     ),
@@ -121,16 +121,16 @@ FORMAT_KEYS: Mapping[str, Key] = {
         'other_roles: ["<|im_start|>user"]',
     ),
     "generation_prompt": Key(
-        "What the prompt has written for the assistant, where a parser is not told.",
+        "What the prompt has written for the assistant, if a parser gets no prefix.",
         "text",
         'generation_prompt: "<think>\\n"',
     ),
 }
 
 MACHINE_KEYS: Mapping[str, Key] = {
-    "name": Key("The name of the format; that of the file where it is not given.", "text", "name: my_format"),
+    "name": Key("The name of the format; that of the file if it is not given.", "text", "name: my_format"),
     "initial": Key(
-        "The state in which an output begins; WAITING_FOR_TOOL_START, of content, where it is not given.",
+        "The state in which an output begins; WAITING_FOR_TOOL_START, of content, if it is not given.",
         "text",
         "initial: WAITING_FOR_TOOL_START",
     ),
@@ -144,7 +144,7 @@ MACHINE_KEYS: Mapping[str, Key] = {
         "import: [{fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}]",
     ),
     "home": Key(
-        "The state to which a token that ends a turn leads; the initial one where it is not given.",
+        "The state to which a token that ends a turn leads; the initial one if it is not given.",
         "text",
         "home: WAITING_FOR_TOOL_START",
     ),
@@ -193,7 +193,7 @@ TRANSITION_KEYS: Mapping[str, Key] = {
     "dest": Key('The state that it leads to; `"="` for the one that it leaves.', "text", 'dest: "="', True),
     "after": Key("The actions, in order.", "text or texts", "after: end_call"),
     "repair": Key("Whether it repairs what a model got wrong: not for strict parsers.", "truth", "repair: true"),
-    "of_calls": Key("Whether its marker belongs to calls: text where none are wanted.", "truth", "of_calls: true"),
+    "of_calls": Key("Whether its marker belongs to calls: text if none are wanted.", "truth", "of_calls: true"),
 }  # fmt: skip
 
 MEANINGS: Mapping[str, str] = {
