@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -103,18 +103,11 @@ class Candidate:
         return [probe for probe in self.probes if probe.problem]
 
 
-@dataclass(slots=True)
-class Choice:
-    """What was taken, and of the shipped formats that were asked why they were not."""
+def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Candidate]) -> tuple[Candidate, list[str]]:
+    """Return the candidate that reads most, and of the shipped formats that were asked why they were not taken.
 
-    taken: Candidate
-    said: list[str] = field(default_factory=list)
-
-
-def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Candidate]) -> Choice:
-    """Take the candidate that reads most. `derive` writes the derived format, which is not done if it cannot win.
-
-    A shipped format is read up to its first problem, and the rest of the messages only if the derived one has problems.
+    `derive` writes the derived format, which is not done if it cannot win. A shipped format is read up to its first
+    problem, and the rest of the messages only if the derived one has problems.
     """
     said: list[str] = []
     others: list[tuple[str, Format]] = []
@@ -129,7 +122,7 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
                 said.append(f"{name}, which is near: {failed.case} ({failed.prompt}): {failed.problem}")
                 others.append((name, fmt))
         if len(whole) == 1:
-            return Choice(whole[0], said)
+            return whole[0], said
         if whole:
             said.append(f"{' and '.join(str(each.shipped) for each in whole)}, as they read all messages alike")
             others = []
@@ -138,8 +131,8 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
     if others and derived.score < len(derived.probes):
         best = max((Candidate(fmt, read_as_is(fmt, result), name) for name, fmt in others), key=lambda each: each.score)
         if best.score > derived.score:
-            return Choice(best, said)
-    return Choice(derived, said)
+            return best, said
+    return derived, said
 
 
 def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iterator[list[tuple[str, Format]]]:
@@ -196,7 +189,7 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
             name,
             _written(result.calls, ends, name),
             sum(marker in calls for marker in markers_of_format(name)),
-            strange_markers(name, calls),
+            sum(marker not in calls for marker in markers_of_format(name)),
             sum(end not in markers_of_format(name) for end in own),
             len(entry.aliases) + len(entry.models) if (entry := known.get(name)) else 0,
             str(_said(name).get("generation_prompt", "")).strip() != prompt,
@@ -255,11 +248,6 @@ def _written(calls: CallsFormat | None, ends: Sequence[str], name: str) -> int:
 
 def _squashed(text: str) -> str:
     return "".join(text.split())
-
-
-def strange_markers(name: str, text: str) -> int:
-    """Return how many markers of a shipped format are not in a text: the fewer, the closer is the format to it."""
-    return sum(marker not in text for marker in markers_of_format(name))
 
 
 @cache
