@@ -15,7 +15,6 @@ from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import (
     ArgumentsStyle,
-    CallIdPosition,
     ContentMode,
     ReasoningMode,
     ToolFormat,
@@ -81,8 +80,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "single_tag_function": {"tool_format": ToolFormat.TAG_WITH_JSON, "per_call_start": "<function="},
     "single_tag_attribute": {"per_call_start": '<tool name="', "name_end": '">'},
     "openai_wrapper": {"tool_format": ToolFormat.JSON_NATIVE, "function_field": "function", "name_field": "name"},
-    "id_before_name": {"call_id_position": CallIdPosition.PRE_FUNC_NAME},
-    "id_after_arguments": {"call_id_position": CallIdPosition.POST_ARGS},
+    "id_before_name": {"call_id": "pre_func_name"},
+    "id_after_arguments": {"call_id": "post_args"},
     "id_in_json": {"id_field": "id", "array_wrapped": True, "order": ("id", "name", "arguments")},
     "json_lines": {"tool_section_start": "<tool_calls>\n", "tool_section_end": "</tool_calls>"},
     "semicolon": {"call_separator": "; ", "tool_section_start": "[CALLS]"},
@@ -92,7 +91,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "element_names": {"tool_format": ToolFormat.TAG_WITH_TAGGED},
     "name_as_key": {"name_is_key": True, "array_wrapped": True},
     "flat_json": {"flat_arguments": True, "name_field": "tool"},
-    "counter_attribute": {"call_id_position": CallIdPosition.NONE},
+    "counter_attribute": {"call_id": "none"},
     "reasoning_words": {"reasoning_start": "Thought: ", "reasoning_end": "\nAnswer: "},
     "reasoning_words_opened": {"reasoning_mode": ReasoningMode.FORCED_OPEN},
     "thinking_opened": {"reasoning_mode": ReasoningMode.FORCED_OPEN, "reasoning_end": "\n</think>\n\n"},
