@@ -21,23 +21,23 @@ from typing import Any
 from toolgram.derive.adapting import named
 from toolgram.derive.analysis import analyse_compiled
 from toolgram.derive.budget import look, within
-from toolgram.derive.candidates import Candidate, choose
+from toolgram.derive.candidates import Candidate, choose, probe
 from toolgram.derive.errors import CostlyTemplate, NotExpressible, OutOfBudget, TemplateError, short
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.isolated import derive_apart
 from toolgram.derive.keeping import as_data, from_data, kept, save
 from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.report import DeriveReport, Found
+from toolgram.derive.report import DeriveReport, Found, Probe
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, text_alone, without_calls
 from toolgram.derive.unexplained import find_unexplained
-from toolgram.derive.verification import probe, probe_files
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.program.look_ahead import TooManyWays
 from toolgram.spec.data import Spec
+from toolgram.spec.faults import faults
 from toolgram.spec.files import spec_from_texts
 from toolgram.spec.grammar_file import OPEN
 
@@ -166,7 +166,9 @@ def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Candidate
     """Write the derived format, and read with it the messages of the proof and its own files."""
     look("writing the two files")
     fmt = _synthesised(result, name, tokens)
-    return Candidate(fmt, [*probe(fmt, result), probe_files(fmt)])
+    probes = probe(fmt, result)
+    look("probing the files of the format")
+    return Candidate(fmt, [*probes, Probe("the two files", "unset", "", next(map(str, faults(fmt.spec)), ""))])
 
 
 def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Format:

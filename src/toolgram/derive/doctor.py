@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from toolgram.derive.candidates import loaded, passed, probe
 from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult
-from toolgram.derive.verification import loaded, passed, probe
 from toolgram.errors import ToolgramError
 from toolgram.explain import recognise
 from toolgram.formats import Format, format_names, get_format
