@@ -82,7 +82,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "openai_wrapper": {"tool_format": ToolFormat.JSON_NATIVE, "function_field": "function", "name_field": "name"},
     "id_before_name": {"call_id": "pre_func_name"},
     "id_after_arguments": {"call_id": "post_args"},
-    "id_in_json": {"id_field": "id", "array_wrapped": True, "order": ("id", "name", "arguments")},
+    "id_in_json": {"id_field": "id", "array_wrapped": True},
     "json_lines": {"tool_section_start": "<tool_calls>\n", "tool_section_end": "</tool_calls>"},
     "semicolon": {"call_separator": "; ", "tool_section_start": "[CALLS]"},
     "bare_lines": {"call_separator": "\n", "args_field": "parameters", "tool_section_start": ""},

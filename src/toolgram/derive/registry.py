@@ -86,8 +86,7 @@ def _almost_json(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
     if not quoted:
         return None
     after = str(calls.pattern[4]).lstrip() if len(calls.pattern) > 4 else ""
-    keys = opened["key"], separated["key"]
-    fields = JsonFields(name_field=keys[0], args_field=keys[1], order=keys, almost=True)
+    fields = JsonFields(name_field=opened["key"], args_field=separated["key"], almost=True)
     return str(calls.pattern[0])[: opened.start()], after.removeprefix("}"), fields
 
 
@@ -119,9 +118,8 @@ def _json_fields(value: dict[str, Any], calls: CallsFormat) -> JsonFields:
             constants[".".join(path)] = item
     holder = value.get(names.get("function_field", ""), value)
     names["flat_arguments"] = isinstance(holder, dict) and any(key in holder for key in CALLS[0].arguments)
-    order = tuple(key for key in holder if key not in (*CALLS[0].arguments, _NAME)) if isinstance(holder, dict) else ()
     wrapped = calls.section_start.rstrip().endswith("[") or str(calls.pattern[0]).split("{")[0].rstrip().endswith("[")
-    return JsonFields(**names, array_wrapped=wrapped, order=order, constants=constants)
+    return JsonFields(**names, array_wrapped=wrapped, constants=constants)
 
 
 def _walk(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -232,7 +232,7 @@ class MarkerRegistry:
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """The keys of a JSON call. `order` is the order of all keys of the object that holds the name."""
+    """The keys of a JSON call."""
 
     function_field: str = ""
     name_field: str = ""
@@ -242,7 +242,6 @@ class JsonFields:
     name_is_key: bool = False
     array_wrapped: bool = False
     flat_arguments: bool = False  # the arguments are beside the name in the same object
-    order: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     almost: bool = False  # what is printed is no JSON, and reads like it
 
