@@ -20,7 +20,7 @@ import toolgram
 from tests.properties.selection import every_format
 from toolgram.derive import deriving
 from toolgram.spec import cache as spec_cache
-from toolgram.spec.as_json import dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.as_json import dump, load, sealed, unsealed
 from toolgram.spec.cache import keep_spec, kept_spec
 from toolgram.spec.data import Spec
 from toolgram.spec.files import read_spec
@@ -126,16 +126,16 @@ def _mutated(data: st.DataObject, value: Any) -> Any:
 @given(data=st.data())
 def test_data_of_another_shape_is_no_specification(data: st.DataObject) -> None:
     spec = toolgram.get_format("hermes").spec
-    good = json.loads(json.dumps(dump_spec(spec)))
-    assert load_spec(good) == spec
+    good = json.loads(json.dumps(dump(spec)))
+    assert load(Spec, good) == spec
     bad = _mutated(data, good)
     with suppress(ValueError):
-        assert json.loads(json.dumps(dump_spec(load_spec(bad)))) == bad, "nothing was taken for something else"
+        assert json.loads(json.dumps(dump(load(Spec, bad)))) == bad, "nothing was taken for something else"
 
 
 @given(data=st.data())
 def test_a_damaged_file_is_ignored(data: st.DataObject) -> None:
-    text = sealed({"spec": dump_spec(toolgram.get_format("hermes").spec)})
+    text = sealed({"spec": dump(toolgram.get_format("hermes").spec)})
     at = data.draw(st.integers(0, len(text) - 1))
     damaged = data.draw(
         st.sampled_from(

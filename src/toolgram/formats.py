@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.errors import FormatError, ToolgramError
 from toolgram.late_imports import late_import
-from toolgram.spec.as_json import dump_spec, load_spec
+from toolgram.spec.as_json import dump, load
 from toolgram.spec.cache import kept_spec
 from toolgram.spec.data import Spec, text_only, with_bare_calls, with_line_calls
 
@@ -67,7 +67,7 @@ class Format:
         raise AttributeError(f"{self!r} cannot be changed; load or derive another format")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        data = json.dumps(dump_spec(self.spec))
+        data = json.dumps(dump(self.spec))
         return (
             (_unpickled, (data, self.machine_text))
             if self.report is None
@@ -411,7 +411,7 @@ class Format:
 @lru_cache(maxsize=64)
 def _unpickled(data: str, machine_text: str) -> Format:
     """Load a format that was pickled; it is compiled once for all parsers that were pickled with it."""
-    spec = load_spec(json.loads(data))
+    spec = load(Spec, json.loads(data))
     return Format(replace(spec, import_paths=(str(grammar_home()),)), machine_text)
 
 

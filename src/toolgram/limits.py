@@ -212,8 +212,8 @@ MAX_WIDTH = 10_000
 MAX_BITS = 4_096
 # Characters that a filter reads whose time is not linear.
 MAX_SEARCHED = 20_000
-# Characters of a marker in a template: what is longer is cut, or not read at all.
-MAX_TEMPLATE_MARKER = 500
+# Characters of a marker in a template, of which a line end counts twice in a grammar: what is longer is cut.
+MAX_TEMPLATE_MARKER = MAX_MARKER // 2
 # Braces that may close a dict in a rendering: each costs an attempt to decode.
 MOST_DICT_ENDS = 50
 # Characters of a tokenizer's JSON file; a large one has 30 million.

@@ -9,7 +9,7 @@ import pytest
 import toolgram
 from tests.properties.selection import every_format, quarter
 from toolgram.check import check_format
-from toolgram.derive.adapting import Behind, adapted, behind_of, named
+from toolgram.derive.adapting import Behind, adapted, named
 from toolgram.derive.keeping import as_data, from_data
 from toolgram.derive.report import DeriveReport
 from toolgram.formats import Format, grammar_home
@@ -75,7 +75,6 @@ def test_tokens_of_their_own_are_counted_by_id() -> None:
 @pytest.mark.parametrize("behind", [BEHIND, Behind(special=("<tool_calls>",))])
 def test_it_is_kept_as_data(behind: Behind) -> None:
     fmt = named(adapted_to("minimax_m1", behind), "mine")
-    assert behind_of(fmt, "minimax_m1") == behind
     report = DeriveReport(None, "minimax_m1", "for a test", asked=("hermes, which ...",))
     again = from_data(as_data(Format(fmt.spec, fmt.machine_text, report)))
     assert again is not None

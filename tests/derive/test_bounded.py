@@ -147,7 +147,7 @@ ROWS: dict[str, tuple[str, str]] = {
         "{{ [[1] * 99999, [2]]|sum(start=[])|length }}{{ ([[1] * 999] * 999)|sum(start=[])|length }}",
         "parts",
     ),
-    "filler text": ("{{ lipsum(999999999) }}", "filler"),
+    "filler text": ("{{ lipsum(999999999) }}", "not callable"),
     "the time": ("{{ strftime_now('%Y' * 9999) }}", "the time"),
     "the time at width": ("{{ strftime_now('%999999999Y') }}", "width"),
     "doubled": ("{% set n=namespace(x='aa') %}" + SIXTY + "{% set n.x=n.x ~ n.x %}" + END, "longer"),

@@ -10,7 +10,7 @@ import toolgram
 from tests.derive.test_shapes import calls_of, report_of
 from toolgram.derive import candidates
 from toolgram.derive.analysis import analyse_compiled
-from toolgram.derive.candidates import Candidate, Choice, Near, choose, near_formats, read_as_is
+from toolgram.derive.candidates import Candidate, Near, choose, near_formats, read_as_is
 from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import DiffAnalysisResult, Tokens
@@ -119,12 +119,12 @@ def test_the_order_in_which_formats_are_asked() -> None:
 
 def test_where_two_are_level_none_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     result = analysed(HERMES)
-    assert chosen(result).taken.shipped == "hermes"
+    assert chosen(result)[0].shipped == "hermes"
     level = [Near("hermes", written=2), Near("deepseek_r1", written=2)]
     monkeypatch.setattr(candidates, "near_formats", lambda *_: level)
-    found = chosen(result)
-    assert found.taken.shipped is None
-    assert found.said == ["hermes and deepseek_r1, as they read all messages alike"]
+    taken, said = chosen(result)
+    assert taken.shipped is None
+    assert said == ["hermes and deepseek_r1, as they read all messages alike"]
 
 
 def test_the_candidate_that_reads_most_is_taken() -> None:
@@ -132,11 +132,11 @@ def test_the_candidate_that_reads_most_is_taken() -> None:
     result = analysed(HERMES)
     wrong = replace(result.written[0], output="<tool_call>")
     result.written = (wrong, *result.written[1:])
-    assert chosen(result, "mistral_v3").taken.shipped == "hermes"
-    assert chosen(result, "hermes").taken.shipped is None
+    assert chosen(result, "mistral_v3")[0].shipped == "hermes"
+    assert chosen(result, "hermes")[0].shipped is None
 
 
-def chosen(result: DiffAnalysisResult, derived: str = "qwen3_coder") -> Choice:
+def chosen(result: DiffAnalysisResult, derived: str = "qwen3_coder") -> tuple[Candidate, list[str]]:
     fmt = toolgram.get_format(derived)
     return choose(result, Tokens(), lambda: Candidate(fmt, read_as_is(fmt, result)))
 

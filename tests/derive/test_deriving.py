@@ -23,7 +23,7 @@ from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
 from toolgram.observing.probes import TOOLS as DECLARED
 from toolgram.pages.formats import page
-from toolgram.spec.as_json import dump_spec
+from toolgram.spec.as_json import dump
 from toolgram.spec.data import Spec
 from toolgram.spec.files import spec_from_texts
 
@@ -163,7 +163,7 @@ def test_the_key_of_the_wrapper_is_the_templates_own() -> None:
 
 
 def _without_lines(spec: Spec) -> dict[str, Any]:
-    data = dump_spec(spec)
+    data = dump(spec)
     for part in (*data["states"].values(), *data["transitions"]):
         part["line"] = 0
     return data

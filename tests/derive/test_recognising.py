@@ -8,7 +8,7 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import calls_of, derived, report_of
-from toolgram.derive.candidates import markers_of_format, strange_markers
+from toolgram.derive.candidates import markers_of_format
 from toolgram.formats import grammar_home
 from toolgram.observing.probes import TOOLS
 
@@ -54,10 +54,6 @@ def test_what_a_grammar_overrides_is_none_of_its_markers() -> None:
     assert "<|end|>" in (grammar_home() / "common" / "json_in_tags.lark").read_text(encoding="utf-8")
     assert "<|end|>" not in markers_of_format("deepseek_r1")
     assert "<｜end▁of▁sentence｜>" in markers_of_format("deepseek_r1")
-
-
-def test_the_closest_format_has_the_fewest_other_markers() -> None:
-    assert strange_markers("mistral_v3", "[TOOL_CALLS] []") < strange_markers("xlam", "[TOOL_CALLS] []")
 
 
 FAMILIES = Path(__file__).with_name("families")

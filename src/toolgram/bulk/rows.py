@@ -22,7 +22,7 @@ from toolgram.call_ids import call_ids_of
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format, get_format
 from toolgram.message import Message
-from toolgram.spec.as_json import dump_spec
+from toolgram.spec.as_json import dump
 from toolgram.tools.reading import Tools, read_tools
 
 _ABSENT: Any = object()
@@ -65,7 +65,7 @@ class RowOptions:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what the answers depend on, as JSON-able data."""
-        spec = None if self.format is None else json.dumps(dump_spec(self.format.spec), sort_keys=True).encode()
+        spec = None if self.format is None else json.dumps(dump(self.format.spec), sort_keys=True).encode()
         said = {**vars(self), "keep": list(self.keep), "columns": self.columns.named() and vars(self.columns)}
         said["format"] = None if spec is None else hashlib.sha256(spec).hexdigest()
         return {"toolgram": toolgram.__version__, **said}

@@ -71,7 +71,7 @@ def _modes(analysis: DiffAnalysisResult) -> Iterator[Text]:
             ("reasoning", analysis.reasoning_mode.value),
             ("content", analysis.content_mode.value),
             ("tools", analysis.tool_format.value),
-            ("call id", analysis.call_id_position.value),
+            ("call id", analysis.call_id),
             ("several calls", "yes" if analysis.calls is not None and analysis.calls.parallel else "no"),
             ("thinking switch", analysis.switch or "none"),
             ("special tokens", " ".join(analysis.preserved_tokens) or "none"),

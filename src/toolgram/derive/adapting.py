@@ -81,15 +81,6 @@ def named(fmt: Format, name: str) -> Format:
     return Format(spec, machine, fmt.report)
 
 
-def behind_of(fmt: Format, shipped: str) -> Behind:
-    """To what a shipped format was adapted."""
-    known, spec = get_format(shipped).spec, fmt.spec
-    ends = (text for name, text in _literals(spec).items() if name not in known.terminals)
-    more = [name for name in spec.special_tokens if name in known.terminals and name not in known.special_tokens]
-    special = (text for name, text in _literals(spec).items() if name in more)
-    return Behind(spec.generation_prompt, spec.turn_start, spec.turn_end, tuple(ends), tuple(special))
-
-
 def _literals(spec: Spec) -> dict[str, str]:
     return {name: shape.text for name, shape in spec.terminals.items() if isinstance(shape, Literal)}
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from toolgram.derive.comparing import (
     between,
     common_prefix,
+    compare,
     find_slots,
     first_marker,
     learn_markers,
@@ -23,9 +24,8 @@ from toolgram.derive.comparing import (
     mirrors,
 )
 from toolgram.derive.content import Content, learn_content
-from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, Conversation, settle_form
+from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, TOOLS, Conversation, settle_form
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.hints import find_instructions
 from toolgram.derive.reading import read_calls
 from toolgram.derive.reasoning import ON, UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
 from toolgram.derive.registry import name_markers
@@ -38,7 +38,6 @@ from toolgram.derive.result import (
     MarkerRegistry,
     Part,
     Parts,
-    ReasoningMode,
     Report,
     Shape,
     Slot,
@@ -47,6 +46,8 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
 from toolgram.limits import MAX_TEMPLATE_MARKER
+
+TOLD_TOOLS, TOLD_RESULTS = "tools", "what a tool answers"
 
 
 def analyse(
@@ -79,7 +80,7 @@ def _analyse(conversation: Conversation) -> DiffAnalysisResult:
     conversation.phase = "C1"
     content = learn_content(conversation, reasoning, calls.one.tail(0) if calls else "")
     conversation.phase = "T1-T7"
-    form = _of_some_length(conversation, learn_calls(conversation, calls, reasoning, content)) if calls else None
+    form = learn_calls(conversation, calls, reasoning, content) if calls else None
     conversation.phase = "turns"
     result = _together(conversation, reasoning, content, form, switch, prompts)
     result.prints_calls = printed
@@ -173,13 +174,13 @@ def _together(
     prompts: Mapping[str, str],
 ) -> DiffAnalysisResult:
     shapes = _shapes(conversation, calls)
-    markers, fields, tool_format, position = name_markers(reasoning, content, calls)
+    markers, fields, tool_format = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
     if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
         conversation.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
     elif fields.almost:
         conversation.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
-    instructions = find_instructions(conversation, calls is not None, reasoning.mode is not ReasoningMode.NONE)
+    instructions = {} if calls is not None else _instructions(conversation)
     called = shapes.get(frozenset({Part.CALLS}))
     before = conversation.header.removeprefix(prompts[UNSET]) if conversation.header.startswith(prompts[UNSET]) else ""
     switches = {name: {} if name == UNSET else {switch: name == ON} for name in prompts}
@@ -187,7 +188,6 @@ def _together(
         reasoning_mode=reasoning.mode,
         content_mode=content.mode,
         tool_format=tool_format,
-        call_id_position=position,
         markers=markers,
         json_fields=fields,
         header=conversation.header,
@@ -207,22 +207,6 @@ def _together(
         prints_calls="",
         report=conversation.report,
     )
-
-
-def _of_some_length(conversation: Conversation, calls: CallsFormat | None) -> CallsFormat | None:
-    """Return the calls, unless what is around them is longer than any marker: that is no marker, but a text."""
-    if calls is None:
-        return None
-    around = [calls.section_start, calls.section_end, calls.separator, *(calls.single or ()), calls.arguments.separator]
-    around += [part for part in (*calls.pattern, *(calls.without_arguments or ())) if isinstance(part, str)]
-    around += [part for part in calls.arguments.pattern if isinstance(part, str)]
-    longest = max(map(len, around))
-    if longest <= MAX_TEMPLATE_MARKER:
-        return calls
-    conversation.leave_unexplained(
-        f"the calls cannot be expressed: the template writes {longest} characters around one"
-    )
-    return None
 
 
 def _cut_markers(conversation: Conversation, markers: MarkerRegistry) -> MarkerRegistry:
@@ -246,6 +230,25 @@ def _prints_calls(conversation: Conversation, found: bool) -> str:
     if found or any(turn is not None and CALLS[0].name in turn for turn in turns):
         return "yes"
     return "no" if any(turn is not None for turn in turns) else "refused"
+
+
+def _instructions(conversation: Conversation) -> dict[str, str]:
+    """Return what a template that prints no calls says of them: what the prompt has more with tools, and with results.
+
+    That is prose, so the only conclusion from it is that it describes a shipped format (`prompt_shows`). Results count
+    if they are not printed as a message of an unknown role is: such a template is made for a model that calls.
+    """
+    found, prompt = {TOLD_TOOLS: "", TOLD_RESULTS: conversation.printed_result()}, conversation.prompt
+    try:
+        if conversation.form.tools != "none":
+            without = prompt(with_tools=False)
+            own = (name for name in sorted(conversation.template.names) if name.endswith("_tools"))  # as `xml_tools`
+            others = (compare(prompt({name: TOOLS}, False), without).left for name in own)
+            texts = chain([compare(prompt(), without).left], others)
+            found[TOLD_TOOLS] = next((text for text in texts if text.strip()), "")
+    except TemplateError as error:
+        conversation.refused("the prompt without tools", error)
+    return {topic: text for topic, text in found.items() if text.strip()}
 
 
 def _shapes(conversation: Conversation, calls: CallsFormat | None) -> dict[Parts, Shape]:

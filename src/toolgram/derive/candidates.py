@@ -11,13 +11,17 @@ needs no rival.
 Near is a format whose own markers of calls the template writes with calls, and nowhere else.  A template that writes no
 marker, or no calls, is near the formats whose machine files say so (`calls_begin`, `prompt_shows`).  Nearness is read
 from the texts of the files; at most four formats are loaded.
+
+Each message of the proof is parsed whole and in small pieces, and compared with its source.  A derived format was read
+from its two files, as `load_format` reads them; its last proof is that these have no faults.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -32,6 +36,7 @@ from toolgram.derive.result import (
     ArgumentSlot,
     ArgumentsStyle,
     CallsFormat,
+    Case,
     DiffAnalysisResult,
     Slot,
     Tokens,
@@ -39,11 +44,13 @@ from toolgram.derive.result import (
     framed,
 )
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
-from toolgram.derive.verification import probe_one
 from toolgram.formats import Format, format_names, grammar_home
 from toolgram.limits import DERIVATION_SECONDS
+from toolgram.message import Message
 from toolgram.names import known_names
+from toolgram.observing.probes import TOOLS
 
+_CUT = 3  # characters per delta, besides the whole text at once
 _SHORTEST = 3  # characters of a marker that tells anything
 _MOST = 4  # shipped formats that are asked
 _MORE = ArgumentSlot.VALUE  # a value, and more arguments or calls
@@ -103,18 +110,11 @@ class Candidate:
         return [probe for probe in self.probes if probe.problem]
 
 
-@dataclass(slots=True)
-class Choice:
-    """What was taken, and of the shipped formats that were asked why they were not."""
+def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Candidate]) -> tuple[Candidate, list[str]]:
+    """Return the candidate that reads most, and of the shipped formats that were asked why they were not taken.
 
-    taken: Candidate
-    said: list[str] = field(default_factory=list)
-
-
-def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Candidate]) -> Choice:
-    """Take the candidate that reads most. `derive` writes the derived format, which is not done if it cannot win.
-
-    A shipped format is read up to its first problem, and the rest of the messages only if the derived one has problems.
+    `derive` writes the derived format, which is not done if it cannot win. A shipped format is read up to its first
+    problem, and the rest of the messages only if the derived one has problems.
     """
     said: list[str] = []
     others: list[tuple[str, Format]] = []
@@ -129,7 +129,7 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
                 said.append(f"{name}, which is near: {failed.case} ({failed.prompt}): {failed.problem}")
                 others.append((name, fmt))
         if len(whole) == 1:
-            return Choice(whole[0], said)
+            return whole[0], said
         if whole:
             said.append(f"{' and '.join(str(each.shipped) for each in whole)}, as they read all messages alike")
             others = []
@@ -138,8 +138,8 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
     if others and derived.score < len(derived.probes):
         best = max((Candidate(fmt, read_as_is(fmt, result), name) for name, fmt in others), key=lambda each: each.score)
         if best.score > derived.score:
-            return Choice(best, said)
-    return Choice(derived, said)
+            return best, said
+    return derived, said
 
 
 def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iterator[list[tuple[str, Format]]]:
@@ -196,7 +196,7 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
             name,
             _written(result.calls, ends, name),
             sum(marker in calls for marker in markers_of_format(name)),
-            strange_markers(name, calls),
+            sum(marker not in calls for marker in markers_of_format(name)),
             sum(end not in markers_of_format(name) for end in own),
             len(entry.aliases) + len(entry.models) if (entry := known.get(name)) else 0,
             str(_said(name).get("generation_prompt", "")).strip() != prompt,
@@ -257,11 +257,6 @@ def _squashed(text: str) -> str:
     return "".join(text.split())
 
 
-def strange_markers(name: str, text: str) -> int:
-    """Return how many markers of a shipped format are not in a text: the fewer, the closer is the format to it."""
-    return sum(marker not in text for marker in markers_of_format(name))
-
-
 @cache
 def _said(name: str) -> dict[str, Any]:
     """Return what the machine file says of outputs, of the prompt, and of templates of the family."""
@@ -283,3 +278,76 @@ def _literals(grammar: str) -> dict[str, str]:
     for piece in _PIECE.findall(grammar):
         found |= _literals((grammar_home() / "common" / f"{piece}.lark").read_text(encoding="utf-8"))
     return found | dict(_LITERAL.findall("\n".join(line for line in grammar.splitlines() if _REPAIR not in line)))
+
+
+# --- reading the messages of the proof ------------------------------------------------------------------------------
+
+
+def probe(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
+    """Read all messages of the proof. Costs a few milliseconds."""
+    return [probe_one(fmt, written)[0] for written in result.written]
+
+
+def probe_one(fmt: Format, written: Written) -> tuple[Probe, Message]:
+    """Parse one message, and return the probe and the parsed message."""
+    look(f"probing the format ({written.case.name})")
+    message = fmt.parse(written.output, TOOLS, written.prefix, "stop")
+    return Probe(written.case.name, written.prompt, written.output, _problem(fmt, written, message)), message
+
+
+def _problem(fmt: Format, written: Written, whole: Message) -> str:
+    output = written.output
+    problem = difference(whole, written.case)
+    if problem and written.alike is not None:
+        problem = difference(whole, written.alike) and problem
+    if problem:
+        return problem
+    parser = fmt.parser(TOOLS, written.prefix)
+    sources = []
+    for at in range(0, len(output), _CUT):
+        sources += [event.source for event in parser.feed(output[at : at + _CUT])]
+    sources += [event.source for event in parser.close("stop")]
+    if "".join(sources) != output:
+        return "the events do not give the text back"
+    if _gist(parser.message) != _gist(whole):
+        return "cut into small pieces, it is read differently"
+    return ""
+
+
+def _gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str]]]:
+    return message.content, message.reasoning, [(call.name, call.arguments) for call in message.tool_calls]
+
+
+def difference(message: Message, case: Case) -> str:
+    """Report how a parsed message differs from the case; "" if they are the same."""
+    wanted = [(call.name, dict(call.arguments)) for call in case.calls]
+    found = [(call.name, loaded(call.arguments)) for call in message.tool_calls]
+    if found != wanted:
+        return f"calls {_short(found)} instead of {_short(wanted)}"
+    if any(call.status != "complete" for call in message.tool_calls):
+        return "a call is not complete"
+    for part, text, expected in (
+        ("content", message.content, case.content),
+        ("reasoning", message.reasoning, case.reasoning),
+    ):
+        if (text or "") != (expected or ""):
+            return f"{part} {_short(text)} instead of {_short(expected)}"
+    return ""
+
+
+def loaded(arguments: str) -> Any:
+    """Return the arguments of a call as data, or their text if it is not JSON."""
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def passed(probes: Sequence[Probe]) -> int:
+    """Count the probes without a problem."""
+    return sum(not each.problem for each in probes)

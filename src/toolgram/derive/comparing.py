@@ -99,7 +99,7 @@ def common_prefix(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     size = shared_length(texts)
-    bad = set().union(*(_uncuttable(text, size) for text in texts))
+    bad = set().union(*(_near(text, size) for text in texts))
     while size > 0 and size in bad:
         size -= 1
     return texts[0][:size]
@@ -111,15 +111,14 @@ def common_suffix(texts: Sequence[str]) -> str:
     if not texts:
         return ""
     size = shared_length([text[::-1] for text in texts])
-    bad = {len(text) - at for text in texts for at in _uncuttable(text, len(text) - size)}
+    bad = {len(text) - at for text in texts for at in _near(text, len(text) - size)}
     while size > 0 and size in bad:
         size -= 1
     return texts[0][len(texts[0]) - size :]
 
 
-def _uncuttable(text: str, near: int) -> set[int]:
-    """Return the positions inside markers and words of `text` that a search from `near` may meet."""
-    low, high = max(0, near - 400), near + 400
+def _inside(text: str, low: int, high: int) -> set[int]:
+    """Return the positions inside markers and words of `text` between these two."""
     bad: set[int] = set()
     for pattern in (_pattern.get(), _WORD):
         for match in pattern.finditer(text[low:high]):
@@ -127,12 +126,15 @@ def _uncuttable(text: str, near: int) -> set[int]:
     return bad
 
 
+def _near(text: str, at: int) -> set[int]:
+    """Return those that a search from `at` may meet."""
+    return _inside(text, max(0, at - 400), at + 400)
+
+
 def cuttable(text: str, low: int, high: int) -> list[int]:
     """Return the positions from `low` to `high` that are inside no marker and no word, or all if there are none."""
     look()
-    inside = {match.start() + at for match in _pattern.get().finditer(text) for at in range(1, len(match.group()))}
-    inside |= {match.start() + at for match in _WORD.finditer(text) for at in range(1, len(match.group()))}
-    places = range(low, high + 1)
+    inside, places = _inside(text, 0, len(text)), range(low, high + 1)
     return [at for at in places if at not in inside] or list(places)
 
 

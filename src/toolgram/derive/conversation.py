@@ -221,18 +221,16 @@ class Conversation:
             return _added(once, self._up_to_the_end([user, message, *results, *results], base, kwargs), "")
 
     def turn_in_history(self, message: Message) -> str | None:
-        """Return the same if another user message follows, up to the text of that one."""
-        user, again = self._message("user", USER), self._message("user", USER_AGAIN)
+        """Return the same if another user message follows; None if that is refused."""
+        plain = self.form
+        self.change(with_user=True)
         try:
-            base = _after(self.render([user]), USER)
-            full = _after(self.render([user, message, again]), USER)
-            if len(full) - len(base) > 2 * MAX_TURN:
-                raise TemplateError(f"adds more than {2 * MAX_TURN} characters for two messages")
+            return self.turn_or_error(message)
         except TemplateError as error:
             self.refused(f"a user message after {sorted(message)}", error)
             return None
-        at = full.find(USER_AGAIN)
-        return None if at < 0 else _from_prompt(_added(base, full[:at], self.opening()), self.opening())
+        finally:
+            self.form = plain
 
     def refused(self, asked: str, error: TemplateError) -> None:
         """Record a refusal, once."""

@@ -21,22 +21,24 @@ from typing import Any
 from toolgram.derive.adapting import named
 from toolgram.derive.analysis import analyse_compiled
 from toolgram.derive.budget import look, within
-from toolgram.derive.candidates import Candidate, choose
+from toolgram.derive.candidates import Candidate, choose, probe
 from toolgram.derive.errors import CostlyTemplate, NotExpressible, OutOfBudget, TemplateError, short
+from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.isolated import derive_apart
-from toolgram.derive.keeping import as_data, from_data, load, save
+from toolgram.derive.keeping import as_data, from_data, kept, save
 from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.report import DeriveReport, Found
+from toolgram.derive.report import DeriveReport, Found, Probe
 from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise, text_alone, without_calls
 from toolgram.derive.unexplained import find_unexplained
-from toolgram.derive.verification import probe, probe_files
 from toolgram.errors import FormatError
-from toolgram.formats import Format
+from toolgram.formats import Format, grammar_home
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.program.look_ahead import TooManyWays
 from toolgram.spec.data import Spec
+from toolgram.spec.faults import faults
+from toolgram.spec.files import spec_from_texts
 from toolgram.spec.grammar_file import OPEN
 
 CACHE_VARIABLE = "TOOLGRAM_CACHE"
@@ -82,7 +84,7 @@ def derive_format(
     if fmt is None:
         directory = cache_dir or os.environ.get(CACHE_VARIABLE)
         path = Path(directory) / f"{key[:32]}.json" if directory else None
-        fmt = load(path) if path else None
+        fmt = kept(path) if path else None
         if fmt is None:
             derive = _apart if isolate else _bounded
             own_name = name or f"derived_{key[:8]}"
@@ -135,8 +137,8 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
     compiled = ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs)
     result = analyse_compiled(compiled)
     result.written = write_messages(compiled, result)
-    choice = choose(result, tokens, lambda: _derived(result, name, tokens))
-    fmt, taken, report = choice.taken.fmt, choice.taken, result.report
+    taken, said = choose(result, tokens, lambda: _derived(result, name, tokens))
+    fmt, report = taken.fmt, result.report
     why = ""
     if taken.shipped:  # nothing in it rests on the analysis
         report.unexplained.clear()
@@ -149,7 +151,7 @@ def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] 
         fmt.machine_text,
         DeriveReport(
             result, taken.shipped, why, tuple(taken.probes), (*report.warnings, *problems), tuple(unexplained),
-            Found.of(result), time.perf_counter() - began, tuple(choice.said),
+            Found.of(result), time.perf_counter() - began, tuple(said),
         ),
     )  # fmt: skip
 
@@ -164,27 +166,33 @@ def _derived(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Candidate
     """Write the derived format, and read with it the messages of the proof and its own files."""
     look("writing the two files")
     fmt = _synthesised(result, name, tokens)
-    return Candidate(fmt, [*probe(fmt, result), probe_files(fmt)])
+    probes = probe(fmt, result)
+    look("probing the files of the format")
+    return Candidate(fmt, [*probes, Probe("the two files", "unset", "", next(map(str, faults(fmt.spec)), ""))])
 
 
 def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Format:
-    try:
-        builder = synthesise(result, name, tokens)
-        fmt = Format(builder.spec(), builder.machine())
-        _ = fmt.program  # compiled now, so that it is refused now
-        return fmt
-    except (NotExpressible, TooManyWays) as error:
-        problem = str(error)
-    except FormatError as error:
-        problem = error.problem
-    result.report.leave_unexplained(f"the calls cannot be expressed, and are read as text: {problem}")
-    try:
-        builder = without_calls(result, name, tokens)
-        return Format(builder.spec(), builder.machine())
-    except FormatError as error:
-        result.report.leave_unexplained(f"reasoning and content cannot be told apart: {error.problem}")
-    builder = text_alone(result, name, tokens)
-    return Format(builder.spec(), builder.machine())
+    """Write the format with the most that can be expressed."""
+    attempts = (
+        (synthesise, "the calls cannot be expressed, and are read as text"),
+        (without_calls, "reasoning and content cannot be told apart"),
+    )
+    for write, lost in attempts:
+        try:
+            fmt = _read(write(result, name, tokens))
+            _ = fmt.program  # compiled now, so that it is refused now
+            return fmt
+        except (NotExpressible, TooManyWays, FormatError) as error:
+            problem = error.problem if isinstance(error, FormatError) else str(error)
+            result.report.leave_unexplained(f"{lost}: {problem}")
+    return _read(text_alone(result, name, tokens))
+
+
+def _read(builder: FormatBuilder) -> Format:
+    """Read the two files of a format, as `load_format` does. Raises FormatError."""
+    names, texts = (f"{builder.name}.lark", f"{builder.name}.yaml"), (builder.grammar(), builder.machine())
+    spec = spec_from_texts(texts[0], names[0], texts[1], names[1], (str(grammar_home()),))
+    return Format(spec, texts[1])
 
 
 def _insist(fmt: Format) -> None:

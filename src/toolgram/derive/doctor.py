@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from toolgram.derive.candidates import loaded, passed, probe
+from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult
-from toolgram.derive.verification import loaded, passed, probe
 from toolgram.errors import ToolgramError
 from toolgram.explain import recognise
 from toolgram.formats import Format, format_names, get_format
@@ -22,15 +23,6 @@ MOST_RECOGNISED = 100  # outputs that are looked at to say which format they are
 CALLING = "call"  # in the name of every case that has calls
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A text that the format does not read: which message it is of, and what is wrong."""
-
-    case: str
-    output: str
-    problem: str
-
-
 @dataclass(slots=True)
 class Diagnosis:
     """What came of it. `better` is the format that reads more, "" where none does; `notes` say what to beware of."""
@@ -38,13 +30,13 @@ class Diagnosis:
     format: str
     read: int
     written: int
-    first: Difference | None = None
+    first: Probe | None = None
     better: str = ""
     better_read: int = 0
     derived_read: int = 0
     outputs: int = 0
     outputs_read_differently: int = 0
-    first_output: Difference | None = None
+    first_output: Probe | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -93,7 +85,7 @@ def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagn
     failed = [each for each in probes if each.problem]
     found = Diagnosis(fmt.name, passed(probes), len(probes), derived_read=passed(report.probes))
     if failed:
-        found.first = Difference(failed[0].case, failed[0].output, failed[0].problem)
+        found.first = failed[0]
         found.better, found.better_read = _better(result, found.read, fmt.name, [each.output for each in probes])
     if not any(CALLING in each.case for each in probes):
         found.notes.append("the template prints no calls, so that only text was compared")
@@ -124,7 +116,7 @@ def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Se
         if found.first_output is None:
             part = next(part for part in ours if ours[part] != theirs[part])
             problem = f"{part} {_shown(repr(ours[part]))} instead of {_shown(repr(theirs[part]))}"
-            found.first_output = Difference("output", output, problem)
+            found.first_output = Probe("output", "unset", output, problem)
     if found.outputs_read_differently:
         first = recognise(list(outputs)[:MOST_RECOGNISED])[0]
         found.notes.append(f"the outputs read like {first.name}: {first.why}")

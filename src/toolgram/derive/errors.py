@@ -46,9 +46,9 @@ class OutOfBudget(ToolgramError):
         super().__init__(problem)
 
 
-def short(problem: str) -> str:
-    """Return a template's message on one line, shortened, without characters that control a terminal."""
-    begun = problem[: 2 * _LONGEST]
+def short(text: str, most: int = _LONGEST) -> str:
+    """Return a template's text on one line, shortened, without characters that control a terminal."""
+    begun = text[: 2 * most]
     words = " ".join(begun.split())
     line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in words)
-    return line if len(line) <= _LONGEST and len(begun) == len(problem) else line[:_LONGEST] + " ..."
+    return line if len(line) <= most and len(begun) == len(text) else line[:most] + " ..."

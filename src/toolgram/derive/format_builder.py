@@ -3,8 +3,9 @@
 Strategy: skeletons choose fragments and fill in their markers, and add by role only what is particular to a template;
 the builder keeps names unique and one terminal per text.  The machine that it writes is the source, as of a shipped
 format; whatever follows from fragments and tags is added by `composition`, and read from the result where it is needed
-here.  The specification is made from the same data without reading the files again, which would cost more than all of
-the analysis; that both are the same is a test.
+here.  A path through states is a sequence of symbols: each step adds the transition and the symbol together, so that
+the two files cannot drift apart.  A marker is cut into *pieces* at its blanks and at brackets, and blanks are allowed
+between any two, as a model may write more or fewer of them than the template does.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from toolgram.formats import grammar_home
 from toolgram.limits import MOST_BLANKS
-from toolgram.spec.building import build_spec
 from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
-from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run, Spec
+from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run
 from toolgram.spec.declarations import FREE_TEXT, slashed
 from toolgram.spec.machine_file import MachineFile
 from toolgram.spec.machine_text import machine_text
@@ -28,6 +28,11 @@ BLANK = "WS"
 TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin
 _FOLLOWING = (TEXT, END, *RECOVERY_TRIGGERS)  # triggers of the rows that follow from states
 _BLANK_CLASS = "[ \t\r\n]"
+# Between two complete markers: neither continues in the other.
+_BETWEEN = re.compile(
+    r"(?<=[>】»⟩])\s*(?=[<【«⟨])|(?<=[>】»⟩])\s*(?=\[[^\[])|(?<=[^\]]\])\s*(?=[<【«⟨])|(?<=[^\]]\])\s*(?=\[[^\[])"
+)
+_LINES = re.compile(r"\s*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +220,7 @@ class FormatBuilder:
     def machine_dict(self) -> dict[str, Any]:
         """Return what the .yaml file says, as data."""
         machine: dict[str, Any] = {
-            "name": self.name if Path(f"{self.name}.yaml").stem != self.name else "",
+            "name": self.name if PurePath(f"{self.name}.yaml").stem != self.name else "",
             "initial": self.initial if self.initial != START else "",
             "home": START if self.initial != START else "",
             "recovered": self.recovered,
@@ -260,14 +265,6 @@ class FormatBuilder:
             entry = {"trigger": _one_or_all(triggers), "source": _one_or_all(leaving), "dest": dest}
             yield {**entry, "after": _one_or_all(actions)} if actions else entry
 
-    def spec(self) -> Spec:
-        """Return the specification, as reading the two files would give it. Raises FormatError if it cannot run."""
-        declared = sorted(self.declared())
-        known = {**dict.fromkeys([*self.texts, *declared]), **self.terminals}
-        shapes = {name: lambda shape=shape: shape for name, shape in known.items()}
-        path, home = f"{self.name}.lark", str(grammar_home())
-        return build_spec(self._machine_file(), shapes, tuple(declared), self.grammar(), path, (home,))
-
 
 def sources_of(row: Mapping[str, Any]) -> list[str]:
     """Return the states that a row of a composed machine leaves."""
@@ -305,3 +302,105 @@ def quoted(text: str) -> str:
     """Return a text as a Lark string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped) + '"'
+
+
+def pieces(marker: str) -> list[str]:
+    """Return the pieces of a marker, without the blanks around and between them."""
+    cut = [piece for line in _LINES.split(marker) for piece in _BETWEEN.split(line)]
+    return [piece.strip() for piece in cut if piece.strip()]
+
+
+def whole(builder: FormatBuilder, marker: str) -> list[str]:
+    """Return the pieces of a marker; one piece if the first has another meaning in free text."""
+    cut = pieces(marker)
+    return [marker.strip()] if cut and builder.has(cut[0]) else cut
+
+
+def class_of(excluded: str, blanks: bool = False) -> str:
+    """Return a character class of everything but `excluded`, line ends, and (unless `blanks`) other blanks."""
+    kept = dict.fromkeys(char for char in excluded if not char.isspace())
+    escaped = "".join(rf"\{char}" if char in r"\]^-[/" else char for char in kept)
+    return f"[^{escaped}" + ("\r\n]" if blanks else r"\s]")
+
+
+def one_of(alternatives: Sequence[str]) -> str:
+    """Return the part of a rule that is one of these; "" if there are none."""
+    one = " | ".join(alternatives)
+    return one if one.strip().isidentifier() or not one else f"({one})"
+
+
+def each_optional(names: Sequence[str]) -> str:
+    """Return the rule of consecutive markers, of which any number at the end may be missing."""
+    rule = ""
+    for at in range(len(names) - 1, -1, -1):
+        blanks = " _ws" if at < len(names) - 1 else ""
+        rule = f"({names[at]}{blanks}{' ' + rule if rule else ''})?"
+    return rule
+
+
+def add_closers(
+    builder: FormatBuilder, role: str, texts: Sequence[str], sources: Sequence[str], leaving: list[str]
+) -> str:
+    """Return the rule of the markers after the last call, each of which may be missing.
+
+    Adds the states after them to `leaving`.
+    """
+    names = builder.literals(role, texts)
+    for name in names:
+        dest = builder.closed("CALLS_CLOSED")
+        builder.to(name, [*sources, "malformed"], dest)
+        leaving.append(dest)
+        sources = [dest]
+    return each_optional(names)
+
+
+def close_arguments(builder: FormatBuilder, text: str, done: str, parsing: str = "PARSING_ARGUMENTS") -> None:
+    """Let the marker after a call close the brackets that its arguments lack. One that JSON may have does not tell.
+
+    `done` is the state after the call, `parsing` that of its arguments.
+    """
+    if text[0] not in ']},:"':
+        name = builder.literal("CALL_END", text)
+        names = {"CALL_END": name, "CALL_COMPLETE": builder.rows[done, name][0], "PARSING_ARGUMENTS": parsing}
+        builder.use("unclosed_json", names)
+
+
+@dataclass(slots=True)
+class Path:
+    """The current states of a path (it may begin in several), and the symbols that lead there."""
+
+    builder: FormatBuilder
+    states: list[str]  # or tags, for all states that have one
+    symbols: list[str] = field(default_factory=list)
+
+    def step(self, trigger: str, dest: str, *actions: str, blanks: bool = True) -> Path:
+        """Take one symbol to `dest`, which allows blanks."""
+        self.builder.to(trigger, self.states, dest, *actions)
+        self.symbols.append(trigger)
+        self.states = [dest]
+        if blanks:
+            self.blanks()
+        return self
+
+    def markers(self, role: str, texts: Sequence[str], last: str) -> Path:
+        """Add the pieces of a marker, up to the state `last`, whose blanks belong to a fragment."""
+        names = self.builder.literals(role, texts)
+        for name in names[:-1]:
+            self.step(name, self.builder.state("WAITING_FOR_TOOL_MARKER", "held"))
+        for name in names[-1:]:
+            self.builder.blanks()
+            self.step(name, last, blanks=False).symbols.append("_ws")
+        return self
+
+    def blanks(self) -> None:
+        """Allow blanks here."""
+        self.builder.loop_blanks(*self.states)
+        self.symbols.append("_ws")
+
+    def fork(self) -> Path:
+        """Return another path from here, with symbols of its own."""
+        return Path(self.builder, list(self.states))
+
+    def text(self) -> str:
+        """Return the symbols as part of a rule."""
+        return " ".join(self.symbols)

@@ -67,11 +67,8 @@ class _Child:
     def end(self) -> None:
         """End the process."""
         self.process.kill()
-        for stream in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):  # the process has already ended
-                if stream is not None:
-                    stream.close()
-        self.process.wait()
+        with suppress(OSError, ValueError):  # the process has already ended
+            self.process.communicate()
 
 
 _child: _Child | None = None

@@ -11,8 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, close_arguments, pieces, whole
+from toolgram.derive.format_builder import TEXTS, FormatBuilder, Path, add_closers, close_arguments, pieces, whole
 from toolgram.derive.result import ArgumentsStyle, DiffAnalysisResult, JsonFields
 from toolgram.spec.composition import START
 from toolgram.spec.data import Literal

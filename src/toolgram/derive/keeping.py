@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolgram.derive.adapting import Behind, adapted, behind_of, named
-from toolgram.derive.report import DeriveReport, Found, Probe
-from toolgram.derive.result import MarkerRegistry
+from toolgram.derive.report import DeriveReport
 from toolgram.formats import Format, grammar_home
-from toolgram.spec.as_json import dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.as_json import dump, load, sealed, unsealed
 from toolgram.spec.cache import readers_hash
+from toolgram.spec.data import Spec
 
 
 def as_data(fmt: Format) -> dict[str, Any]:
@@ -26,11 +25,9 @@ def as_data(fmt: Format) -> dict[str, Any]:
     assert report is not None
     return {
         "code": readers_hash(),
-        "name": fmt.name,
         "machine": fmt.machine_text,
-        "spec": None if report.shipped else dump_spec(fmt.spec),
-        "behind": asdict(behind_of(fmt, report.shipped)) if report.shipped else None,
-        "report": report.to_dict(),
+        "spec": dump(fmt.spec),
+        "report": dump(replace(report, analysis=None)),
     }
 
 
@@ -39,20 +36,8 @@ def from_data(data: Mapping[str, Any]) -> Format | None:
     try:
         if data["code"] != readers_hash():
             return None
-        said, found = data["report"], data["report"]["found"]
-        probes, seconds = tuple(Probe(**each) for each in said["probes"]), float(said["seconds"])
-        found = Found(**{**found, "markers": MarkerRegistry(**found["markers"])})
-        warnings, unexplained, asked = (tuple(said[key]) for key in ("warnings", "unexplained", "asked"))
-        report = DeriveReport(None, said["shipped"], said["why"], probes, warnings, unexplained, found, seconds, asked)
-        if report.shipped:
-            around: dict[str, Any] = {
-                key: each if isinstance(each, str) else tuple(each) for key, each in data["behind"].items()
-            }
-            shipped = adapted(report.shipped, Behind(**around))
-            fmt = named(shipped, str(data["name"])) if shipped is not None else None
-            return Format(fmt.spec, fmt.machine_text, report) if fmt is not None else None
-        spec = replace(load_spec(data["spec"]), import_paths=(str(grammar_home()),))
-        return Format(spec, data["machine"], report)
+        spec = replace(load(Spec, data["spec"]), import_paths=(str(grammar_home()),))
+        return Format(spec, data["machine"], load(DeriveReport, data["report"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -68,7 +53,7 @@ def save(path: Path, fmt: Format) -> None:
         return
 
 
-def load(path: Path) -> Format | None:
+def kept(path: Path) -> Format | None:
     """Return the format that was kept in a file; None if there is none that this version can use."""
     try:
         return from_data(unsealed(path.read_text(encoding="utf-8")))

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolgram.derive.errors import NotExpressible
-from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, pieces
+from toolgram.derive.format_builder import TEXTS, FormatBuilder, Path, add_closers, pieces
 from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding, filled
 from toolgram.observing.probes import Call
 

@@ -187,8 +187,6 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     if not end.strip():
         end = _from_dropped(conversation, start)
     if not end.strip():
-        end = _from_empty_block(conversation, start)
-    if not end.strip():
         end = _from_mirror(conversation, start)
     if not end.strip():
         conversation.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
@@ -207,16 +205,6 @@ def _from_dropped(conversation: Conversation, start: str) -> str:
                 conversation.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
                 return text
     return ""
-
-
-def _from_empty_block(conversation: Conversation, start: str) -> str:
-    """Return the marker that follows the start marker in an answer without reasoning."""
-    turn = conversation.turn(CONTENT)
-    body = conversation.body(turn or "")
-    before = body[: body.index(CONTENT)] if CONTENT in body else ""
-    rest = before[before.index(start.strip()) + len(start.strip()) :] if start.strip() in before else before
-    end = first_marker(rest)
-    return end if mirrors(start, end) else ""
 
 
 def _from_mirror(conversation: Conversation, start: str) -> str:

@@ -19,7 +19,6 @@ from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import (
     ArgumentSlot,
     ArgumentsStyle,
-    CallIdPosition,
     CallsFormat,
     JsonFields,
     MarkerRegistry,
@@ -36,8 +35,8 @@ _SEPARATED = re.compile(r"(?P<end>[\"']?)\s*(?P<comma>,?)\s*(?P<quote>[\"']?)(?P
 
 def name_markers(
     reasoning: Reasoning, content: Content, calls: CallsFormat | None
-) -> tuple[MarkerRegistry, JsonFields, ToolFormat, CallIdPosition]:
-    """Return the markers, JSON fields, tool format and id position that follow from the findings."""
+) -> tuple[MarkerRegistry, JsonFields, ToolFormat]:
+    """Return the markers, JSON fields and tool format that follow from the findings."""
     around: dict[str, str] = {
         "reasoning_start": reasoning.start,
         "reasoning_end": reasoning.end,
@@ -45,7 +44,7 @@ def name_markers(
         "content_end": content.end,
     }
     if calls is None:
-        return MarkerRegistry(**around), JsonFields(), ToolFormat.NONE, CallIdPosition.NONE
+        return MarkerRegistry(**around), JsonFields(), ToolFormat.NONE
     around |= {
         "tool_section_start": calls.section_start,
         "tool_section_end": calls.section_end,
@@ -55,21 +54,10 @@ def name_markers(
     if found is not None:
         start, end, fields = found
         around |= {"per_call_start": start, "per_call_end": end}
-        return MarkerRegistry(**around), fields, ToolFormat.JSON_NATIVE, id_position(calls)
+        return MarkerRegistry(**around), fields, ToolFormat.JSON_NATIVE
     around |= _tag_markers(calls)
     fields = JsonFields(almost=_nearly(calls) is not None)
-    return MarkerRegistry(**around), fields, _tag_format(calls), id_position(calls)
-
-
-def id_position(calls: CallsFormat) -> CallIdPosition:
-    """Return where the id is among name and arguments."""
-    order = [part for part in calls.pattern if part in (Slot.NAME, Slot.ARGUMENTS, Slot.ID)]
-    if Slot.ID not in order:
-        return CallIdPosition.NONE
-    before = order[: order.index(Slot.ID)]
-    if Slot.ARGUMENTS in before:
-        return CallIdPosition.POST_ARGS
-    return CallIdPosition.BETWEEN_FUNC_AND_ARGS if Slot.NAME in before else CallIdPosition.PRE_FUNC_NAME
+    return MarkerRegistry(**around), fields, _tag_format(calls)
 
 
 def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
@@ -98,8 +86,7 @@ def _almost_json(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
     if not quoted:
         return None
     after = str(calls.pattern[4]).lstrip() if len(calls.pattern) > 4 else ""
-    keys = opened["key"], separated["key"]
-    fields = JsonFields(name_field=keys[0], args_field=keys[1], order=keys, almost=True)
+    fields = JsonFields(name_field=opened["key"], args_field=separated["key"], almost=True)
     return str(calls.pattern[0])[: opened.start()], after.removeprefix("}"), fields
 
 
@@ -131,9 +118,8 @@ def _json_fields(value: dict[str, Any], calls: CallsFormat) -> JsonFields:
             constants[".".join(path)] = item
     holder = value.get(names.get("function_field", ""), value)
     names["flat_arguments"] = isinstance(holder, dict) and any(key in holder for key in CALLS[0].arguments)
-    order = tuple(key for key in holder if key not in (*CALLS[0].arguments, _NAME)) if isinstance(holder, dict) else ()
     wrapped = calls.section_start.rstrip().endswith("[") or str(calls.pattern[0]).split("{")[0].rstrip().endswith("[")
-    return JsonFields(**names, array_wrapped=wrapped, order=order, constants=constants)
+    return JsonFields(**names, array_wrapped=wrapped, constants=constants)
 
 
 def _walk(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -9,10 +9,12 @@ from instructions, or did not parse correctly is listed under `unexplained` or `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from toolgram.derive.errors import short
 from toolgram.derive.result import DiffAnalysisResult, MarkerRegistry
+from toolgram.spec.as_json import dump
 
 _LONGEST = 200  # characters of a template's text in a line for people
 
@@ -48,8 +50,7 @@ class Found:
         """Return the findings of an analysis."""
         style = result.calls.arguments.style.value if result.calls else ""
         reasoning, content, calls = result.reasoning_mode, result.content_mode, result.tool_format
-        position = result.call_id_position.value
-        return cls(reasoning.value, content.value, calls.value, style, position, result.switch, result.markers)
+        return cls(reasoning.value, content.value, calls.value, style, result.call_id, result.switch, result.markers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as JSON-able data, with only the markers that exist."""
@@ -87,18 +88,9 @@ class DeriveReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-able data, without the analysis."""
-        return {
-            "ok": self.ok,
-            "shipped": self.shipped,
-            "why": self.why,
-            "asked": list(self.asked),
-            "found": self.found.to_dict(),
-            "unexplained": list(self.unexplained),
-            "warnings": list(self.warnings),
-            "probes": [asdict(probe) for probe in self.probes],
-            "seconds": self.seconds,
-            "next_step": self.next_step,
-        }
+        said = dump(replace(self, analysis=None))
+        del said["analysis"]
+        return {"ok": self.ok, **said, "found": self.found.to_dict(), "next_step": self.next_step}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -117,7 +109,7 @@ class DeriveReport:
         told = {text for _, text in listed}
         listed += [("warning", each) for each in self.warnings if each not in told]
         for kind, text in listed:
-            yield f"{kind + ':':<13}{_short(text)}"
+            yield f"{kind + ':':<13}{short(text, _LONGEST)}"
         if not self.ok:
             yield f"next:        {self.next_step}"
 
@@ -134,9 +126,4 @@ class DeriveReport:
 
 
 def _between(mode: str, pair: tuple[str, str]) -> str:
-    return f"{mode}, {_short(repr(pair[0]))} ... {_short(repr(pair[1]))}" if any(pair) else mode
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+    return f"{mode}, {short(repr(pair[0]), _LONGEST)} ... {short(repr(pair[1]), _LONGEST)}" if any(pair) else mode

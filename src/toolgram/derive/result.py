@@ -80,15 +80,6 @@ class ValueEncoding(Enum):
     UNKNOWN = "unknown"
 
 
-class CallIdPosition(Enum):
-    """Where the id of a call is."""
-
-    NONE = "none"
-    PRE_FUNC_NAME = "pre_func_name"
-    BETWEEN_FUNC_AND_ARGS = "between_func_and_args"
-    POST_ARGS = "post_args"
-
-
 class Slot(Enum):
     """What varies in a call."""
 
@@ -164,7 +155,6 @@ class ArgumentsFormat:
 
     style: ArgumentsStyle
     shown: str = ""
-    as_string: bool = False  # the template was given the arguments as a JSON string
     pattern: ArgumentPattern = ()
     separator: str = ""
     values: Mapping[str, ValueStyle] = field(default_factory=dict)  # by JSON type: string, integer, number, ...
@@ -242,7 +232,7 @@ class MarkerRegistry:
 
 @dataclass(frozen=True, slots=True)
 class JsonFields:
-    """The keys of a JSON call. `order` is the order of all keys of the object that holds the name."""
+    """The keys of a JSON call."""
 
     function_field: str = ""
     name_field: str = ""
@@ -252,7 +242,6 @@ class JsonFields:
     name_is_key: bool = False
     array_wrapped: bool = False
     flat_arguments: bool = False  # the arguments are beside the name in the same object
-    order: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     almost: bool = False  # what is printed is no JSON, and reads like it
 
@@ -367,7 +356,6 @@ class DiffAnalysisResult:
     reasoning_mode: ReasoningMode
     content_mode: ContentMode
     tool_format: ToolFormat
-    call_id_position: CallIdPosition
     markers: MarkerRegistry
     json_fields: JsonFields
     header: str  # the role header, as far as generation prompt and turns agree
@@ -380,8 +368,19 @@ class DiffAnalysisResult:
     turn_end_after_calls: str
     form: MessageForm
     preserved_tokens: tuple[str, ...]
-    instructions: Mapping[str, str]  # what the prompt says of "tools" or "thinking", where no turn shows it
+    instructions: Mapping[str, str]  # what the prompt says of calls, where no turn shows them
     prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
     report: Report
     renders: int = 0
     written: tuple[Written, ...] = ()  # the messages of the proof
+
+    @property
+    def call_id(self) -> str:
+        """Return where the id of a call is among its name and arguments; "none" if it has none."""
+        pattern = self.calls.pattern if self.calls is not None else ()
+        if Slot.ID not in pattern:
+            return "none"
+        before = pattern[: pattern.index(Slot.ID)]
+        if Slot.ARGUMENTS in before:
+            return "post_args"
+        return "between_func_and_args" if Slot.NAME in before else "pre_func_name"

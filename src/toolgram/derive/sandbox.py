@@ -20,7 +20,6 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from types import BuiltinMethodType, MethodType
 from typing import Any, NoReturn
 
@@ -164,20 +163,16 @@ class Environment(ImmutableSandboxedEnvironment):
         )
         self.lenient = False
         self.filters["tojson"] = _tojson
-        self.filters = {name: self._filter(name, each) for name, each in self.filters.items()} | {
+        self.filters = {name: self._bounded(name, each, _SHALLOW_FILTERS) for name, each in self.filters.items()} | {
             _TOLL: jinja2.pass_context(lambda context, work: meter.pay(work)),
             _BOUNDED: self._made,
             _WEIGHED: self._weighed,
             _SLICE: slice,
         }
         tests: Mapping[str, Any] = self.tests
-        self.tests = {name: self._test(name, each) for name, each in tests.items()}
-        self.globals |= {
-            "raise_exception": _raise_exception,
-            "strftime_now": _strftime_now,
-            "range": _range,
-            "lipsum": _lipsum,
-        }
+        self.tests = {name: self._bounded(name, each, _SHALLOW_TESTS) for name, each in tests.items()}
+        self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now, "range": _range}
+        del self.globals["lipsum"]  # which makes text at random
 
     def _weighed(self, value: Any) -> Any:
         """Weigh what is printed, compared or joined."""
@@ -197,15 +192,15 @@ class Environment(ImmutableSandboxedEnvironment):
             raise CostlyTemplate("computes a number beyond the limit")
         return value
 
-    def _filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that pays, weighs and shows what it made."""
+    def _bounded(self, name: str, function: Callable[..., Any], shallow: frozenset[str]) -> Callable[..., Any]:
+        """Return a filter or a test that pays, weighs and shows what it made."""
         skipped = _is_passed(function)
 
         @functools.wraps(function)  # with the mark that says what jinja2 passes first
         def bounded(*args: Any, **kwargs: Any) -> Any:
             given, rest = args[:skipped], list(args[skipped:])
             self.meter.pay()
-            if name not in _SHALLOW_FILTERS:
+            if name not in shallow:
                 rest = [self._whole(each) for each in rest] if name in _CONSUMING else rest
                 self.meter.weigh(*rest, *kwargs.values())
             if name == "format":
@@ -213,16 +208,6 @@ class Environment(ImmutableSandboxedEnvironment):
             elif rest:
                 _check(name, rest[0], [*rest[1:], *kwargs.values()])
             return self._made(function(*given, *rest, **kwargs))
-
-        return bounded
-
-    def _test(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def bounded(*args: Any, **kwargs: Any) -> Any:
-            self.meter.pay()
-            if name not in _SHALLOW_TESTS:
-                self.meter.weigh(*islice(args, _is_passed(function), None), *kwargs.values())
-            return function(*args, **kwargs)
 
         return bounded
 
@@ -280,7 +265,9 @@ class Environment(ImmutableSandboxedEnvironment):
         text = value.__self__
         if not isinstance(text, str):
             return None
-        formatter = _BoundedEscapeFormatter(self, text.escape) if isinstance(text, Markup) else _BoundedFormatter(self)
+        formatter = (
+            _BoundedEscapeFormatter(self, escape=text.escape) if isinstance(text, Markup) else _BoundedFormatter(self)
+        )
 
         def wrapper(*args: Any, **kwargs: Any) -> str:
             if value.__name__ != "format_map":
@@ -317,9 +304,6 @@ class _BoundedFormatter(SandboxedFormatter):
 
 class _BoundedEscapeFormatter(_BoundedFormatter, EscapeFormatter):
     """The same for text that is marked as safe."""
-
-    def __init__(self, environment: Environment, escape: Callable[[Any], Markup]) -> None:
-        super().__init__(environment, escape=escape)
 
 
 def instrument(parts: Sequence[nodes.Node]) -> None:
@@ -502,11 +486,3 @@ def _range(*numbers: Any) -> range:
     if any(abs(each) > 10**9 for each in (made.start, made.stop, made.step)) or len(made) > 100_000:
         raise CostlyTemplate("asks for a range beyond the limit")
     return made
-
-
-def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
-    if n > 20 or max > 1_000:
-        raise CostlyTemplate("asks for filler text beyond the limit")
-    from jinja2.utils import generate_lorem_ipsum
-
-    return generate_lorem_ipsum(n, html, min, max)

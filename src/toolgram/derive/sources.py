@@ -3,7 +3,8 @@
 Strategy: each place gives the same things: a chat template (the one for tools, if there are several), the first and
 the last token, other special tokens, and the tokens at which generation ends.  `derive_format` does the rest.  Files
 are not trusted: what is of another kind than it should be is left out, and what cannot be read is one error.
-A tokenizer without a template writes messages by itself; there a format is taken that reads what it writes.
+A tokenizer without a template writes messages by itself; there a format is taken that reads what it writes.  One that
+has a `response_template` of its own gives a second opinion on the messages of the proof.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from toolgram.derive.candidates import strange_markers
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.errors import TemplateError
-from toolgram.derive.second_opinion import second_opinion
 from toolgram.errors import ToolgramError
-from toolgram.formats import Format, format_names, get_format
+from toolgram.explain import recognise
+from toolgram.formats import Format, get_format
 from toolgram.limits import MAX_TOKENIZER_FILE
 
 PREFERRED = ("tool_use", "default")  # of several templates
@@ -89,9 +89,9 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
     source.special += [_text(token) for token in _listed(getattr(tokenizer, "all_special_tokens", ()))]
     fmt = source.derive(variant, options)
     report = fmt.report
-    if report is None or not (more := [each for each in second_opinion(tokenizer, fmt) if each not in report.warnings]):
-        return fmt
-    return Format(fmt.spec, fmt.machine_text, replace(report, warnings=(*report.warnings, *more)))
+    assert report is not None, "a derived format has a report"
+    more = [each for each in _second_opinion(tokenizer, fmt) if each not in report.warnings]
+    return Format(fmt.spec, fmt.machine_text, replace(report, warnings=(*report.warnings, *more))) if more else fmt
 
 
 def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **options: Any) -> Format:
@@ -281,16 +281,50 @@ def _written_by(tokenizer: Any) -> list[str]:
 
 
 def _recognised(turns: Sequence[str], place: str) -> Format:
-    """Return the shipped format that reads these turns; the one with the fewest other markers, where several do."""
-    formats = map(get_format, format_names())
-    found = [fmt for fmt in formats if all(_reads(fmt, turn, at + 1) for at, turn in enumerate(turns))]
-    if not found:
+    """Return the shipped format that reads these turns."""
+    found = recognise(turns)[0]
+    if found.rank != (1 + len(_CALLS), 0, 0, 0, 0):
         raise TemplateError(f"{place} has no chat template, and no shipped format reads the calls that it writes")
-    text = "".join(turns)
-    return min(found, key=lambda fmt: strange_markers(fmt.name, text))
+    return get_format(found.name)
 
 
-def _reads(fmt: Format, turn: str, count: int) -> bool:
-    message = fmt.parse(turn)
-    calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls if call.status == "complete"]
-    return calls == list(_CALLS[:count]) and message.content is None and not message.anomalies
+# --- a second opinion -----------------------------------------------------------------------------------------------
+
+_ASKED = ("response_template", "response_schema")
+_THOUGHTS = ("thinking", "reasoning_content", "reasoning")
+
+
+def _second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
+    """Return a line for each message of the proof that the tokenizer's own `response_template` parses differently.
+
+    If it has none, its `response_schema` is used, which older versions of transformers have, and which parses the
+    output alone. Empty if it has neither, or if both agree. An exception is a disagreement.
+    """
+    report = fmt.report
+    asked = next((name for name in _ASKED if getattr(tokenizer, name, None)), "")
+    if report is None or report.analysis is None or not asked:
+        return []
+    found = []
+    for probe in report.probes:
+        prefix = report.analysis.prompts[probe.prompt].text
+        message = fmt.parse(probe.output, prefix=prefix, finish_reason="stop")
+        calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+        try:
+            known = {"prefix": prefix} if asked == _ASKED[0] else {}
+            theirs = _parsed(tokenizer.parse_response(probe.output, **known))
+        except Exception as error:  # this is external code, on an untrusted template
+            found.append(f"the tokenizer's {asked} raises on {probe.case}: {str(error)[:120]}")
+            continue
+        if theirs != (message.content, message.reasoning, calls):
+            found.append(f"the tokenizer's {asked} reads {probe.case} otherwise")
+    return found
+
+
+def _parsed(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
+    """Return content, reasoning and calls. Such a template keeps blanks at the edges, and older ones give text."""
+    calls = [(each["function"]["name"], each["function"]["arguments"]) for each in message.get("tool_calls") or ()]
+    read = [(name, json.loads(given) if isinstance(given, str) else given) for name, given in calls]
+    thought = next((message[name] for name in _THOUGHTS if message.get(name)), None)
+    texts = (message.get("content"), thought)
+    content, reasoning = ((each.strip() or None) if isinstance(each, str) else None for each in texts)
+    return content, reasoning, read

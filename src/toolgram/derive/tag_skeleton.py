@@ -11,8 +11,17 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from toolgram.derive.errors import NotExpressible
-from toolgram.derive.format_builder import TEXTS, FormatBuilder
-from toolgram.derive.paths import Path, add_closers, class_of, close_arguments, each_optional, pieces, whole
+from toolgram.derive.format_builder import (
+    TEXTS,
+    FormatBuilder,
+    Path,
+    add_closers,
+    class_of,
+    close_arguments,
+    each_optional,
+    pieces,
+    whole,
+)
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments

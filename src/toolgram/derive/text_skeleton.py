@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.format_builder import TEXTS, FormatBuilder, sources_of
-from toolgram.derive.paths import one_of
+from toolgram.derive.format_builder import TEXTS, FormatBuilder, one_of, sources_of
 from toolgram.derive.result import ContentMode, DiffAnalysisResult, Part, ReasoningMode, Tokens
+from toolgram.limits import MAX_TEMPLATE_MARKER
 from toolgram.spec.composition import START
 
 REPAIR_CALLS = "repair_calls"  # the rule of calls of which the end of the turn closes the last
@@ -39,8 +39,8 @@ def turn_ends(result: DiffAnalysisResult, tokens: Tokens) -> list[str]:
     for end in (result.turn_end, result.turn_end_after_calls):
         found = markers_of(end)
         texts += [*found[:1], *(marker for marker in found[1:] if found[0].count("<") > 1 and marker[0] == "<")]
-    texts = [text.strip() for text in texts]
-    return [text for text in dict.fromkeys(texts) if text and not _WORDY.match(text)]
+    known = dict.fromkeys(text.strip() for text in texts)
+    return [text for text in known if 0 < len(text) <= MAX_TEMPLATE_MARKER and not _WORDY.match(text)]
 
 
 def turn_blanks(result: DiffAnalysisResult) -> tuple[str, str]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import pairwise
+from typing import Any
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
+from toolgram.derive.comparing import between, common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
 from toolgram.derive.conversation import (
     CALLS,
@@ -152,7 +154,7 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
     if calls.style is ArgumentsStyle.TAGGED:
         arguments = _learn_tagged(conversation, calls)
     else:
-        arguments = ArgumentsFormat(calls.style, _shown(calls), conversation.form.arguments_as_string)
+        arguments = ArgumentsFormat(calls.style, _shown(calls))
     before, after = _before_first(conversation, calls, reasoning, content), _after_last(calls.one, content)
     section_start = section_end = separator = ""
     if calls.several:
@@ -168,7 +170,8 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
         section_start = section_start if (section_start + section_end).strip() else ""
     else:  # a template that prints one call has no section
         start, end = before, _up_to(after, conversation.template.tokens["eos_token"])
-    pattern = _pattern(calls.one, start, end)
+    slots = [Slot(item.slot) for item in calls.one.calls[0]]
+    pattern: Pattern = _pattern([start, *calls.one.texts(0)[1:-1], end], slots)
     single = _single(before, after, start, end, section_start, section_end)
     result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
     result = replace(result, parallel=bool(calls.several), name_in_id=Slot.NAME not in pattern)
@@ -239,11 +242,12 @@ def _single(
     return None if (opening, closing) == (section_start, section_end) else (opening, closing)
 
 
-def _pattern(reading: Reading, start: str, end: str) -> Pattern:
-    pattern: list[str | Slot] = [start]
-    for item, text in zip(reading.calls[0], [*reading.texts(0)[1:-1], end], strict=True):
-        pattern += [Slot(item.slot), text]
-    return tuple(part for part in pattern if part != "")
+def _pattern(texts: Sequence[str], slots: Sequence[Enum]) -> tuple[Any, ...]:
+    """Return these texts with the slots between them, without empty ones."""
+    parts: list[Any] = [texts[0]]
+    for slot, text in zip(slots, texts[1:], strict=True):
+        parts += [slot, text]
+    return tuple(part for part in parts if part != "")
 
 
 def _shown(calls: Calls) -> str:
@@ -263,10 +267,7 @@ def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     calls.several = [widened(reading, len(start), len(end)) for reading in calls.several]
     first = words[:second]
     texts = [one.text[a.end : b.start] for a, b in pairwise(first)]
-    parts: list[str | ArgumentSlot] = [start]
-    for word, text in zip(first, [*texts, end], strict=True):
-        parts += [ArgumentSlot(word.slot), text]
-    pattern = tuple(part for part in parts if part != "")
+    pattern: ArgumentPattern = _pattern([start, *texts, end], [ArgumentSlot(word.slot) for word in first])
     values = _learn_types(conversation, pattern)
     if "string" in values and values["string"].encoding is not ValueEncoding.OMITTED:
         pattern = framed(pattern, values["string"])
@@ -328,11 +329,8 @@ def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str)
     slots = find_slots(body, [("name", NOTHING.name), ("id", NOTHING.id)])
     lead = result.pattern[0] if isinstance(result.pattern[0], str) else ""
     at = body.rfind(lead, 0, slots[0].start) if lead else slots[0].start
-    parts: list[str | Slot] = []
-    for slot in slots:
-        parts += [body[at : slot.start], Slot(slot.label)]
-        at = slot.end
-    parts.append(body[at:].removesuffix(turn_end).removesuffix(closing))
-    pattern = tuple(part for part in parts if part != "")
+    texts = between(body, slots)
+    texts[0], texts[-1] = body[at : slots[0].start], texts[-1].removesuffix(turn_end).removesuffix(closing)
+    pattern = _pattern(texts, [Slot(slot.label) for slot in slots])
     conversation.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
     return replace(result, without_arguments=pattern)

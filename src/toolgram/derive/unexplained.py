@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from urllib.parse import quote
 
+from toolgram.derive.analysis import TOLD_RESULTS, TOLD_TOOLS
 from toolgram.derive.candidates import Candidate
-from toolgram.derive.hints import RESULTS, TOOLS
 from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Part, ReasoningMode, ToolFormat, ValueEncoding
@@ -45,9 +45,9 @@ def _unprinted(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
         yield f"the template prints no calls: that they are those of {taken.shipped} is taken from what it tells"
     elif result.prints_calls == "refused":
         yield "the template refused every message with calls; how they are written is not known"
-    elif TOOLS in result.instructions:
+    elif TOLD_TOOLS in result.instructions:
         yield "the template tells the model of tools and prints no calls; how they are written is not known"
-    elif RESULTS in result.instructions:
+    elif TOLD_RESULTS in result.instructions:
         yield "the template prints what a tool answers and no calls; how they are written is not known"
 
 

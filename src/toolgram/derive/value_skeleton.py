@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolgram.derive.errors import NotExpressible
-from toolgram.derive.format_builder import FormatBuilder
-from toolgram.derive.paths import Path, class_of, one_of, pieces
+from toolgram.derive.format_builder import FormatBuilder, Path, class_of, one_of, pieces
 from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding, framed
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}

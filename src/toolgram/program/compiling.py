@@ -51,7 +51,7 @@ from toolgram.program.state import (
     search_later,
 )
 from toolgram.program.values import SURE_MARKER, closers_of_value, compile_value
-from toolgram.spec.as_json import dump_spec, load_spec
+from toolgram.spec.as_json import dump, load
 from toolgram.spec.data import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 
 _BLANK = r"[ \t\r\n]"
@@ -60,12 +60,12 @@ _BLANK = r"[ \t\r\n]"
 @lru_cache(maxsize=64)
 def _recompiled(data: str, strict: bool) -> Program:
     """Load a program that was pickled; it is compiled once for all parsers that were pickled with it."""
-    return compile_spec(load_spec(json.loads(data)), strict)
+    return compile_spec(load(Spec, json.loads(data)), strict)
 
 
 def _reduce(program: Program) -> tuple[Any, ...]:
     assert program.spec is not None
-    return _recompiled, (json.dumps(dump_spec(program.spec)), program.strict)
+    return _recompiled, (json.dumps(dump(program.spec)), program.strict)
 
 
 copyreg.pickle(Program, _reduce)

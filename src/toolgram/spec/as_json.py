@@ -1,7 +1,7 @@
-"""A specification as JSON-able data and back, by the names of its fields: the one way in which one is stored or sent.
+"""A dataclass, as a specification is, as JSON-able data and back, by the names of its fields: for storing and sending.
 
 Strategy: the fields say it all.  Writing goes from field to field; reading asks of each value that it is of the field's
-type, so that data of another shape is refused and never becomes a specification.
+type, so that data of another shape is refused.
 """
 
 from __future__ import annotations
@@ -12,21 +12,9 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from toolgram.spec.data import Spec
-
-
-def dump_spec(spec: Spec) -> dict[str, Any]:
-    """Return the specification as data; `json.dumps` takes it."""
-    data: dict[str, Any] = _dump(spec)
-    return data
-
-
-def load_spec(data: object) -> Spec:
-    """Return the specification that `dump_spec` made the data from. Raises ValueError for data of another shape."""
-    spec: Spec = _load(Spec, data)
-    return spec
+Made = TypeVar("Made")
 
 
 def sealed(content: Mapping[str, Any]) -> str:
@@ -62,18 +50,25 @@ def checksum(pieces: Iterable[bytes]) -> str:
     return f"{zlib.crc32(repr(sizes).encode()):08x}{found:08x}"
 
 
-def _dump(value: Any) -> Any:
+def dump(value: Any) -> Any:
+    """Return a dataclass as data; `json.dumps` takes it."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _dump(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: dump(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {key: _dump(each) for key, each in value.items()}
-    return [_dump(each) for each in value] if isinstance(value, tuple) else value
+        return {key: dump(each) for key, each in value.items()}
+    return [dump(each) for each in value] if isinstance(value, tuple) else value
 
 
 @lru_cache(maxsize=16)
 def _types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields."""
     return get_type_hints(kind)
+
+
+def load(kind: type[Made], data: object) -> Made:
+    """Return the value of this type that `dump` made the data from. Raises ValueError for data of another shape."""
+    made: Made = _load(kind, data)
+    return made
 
 
 def _load(kind: Any, data: Any) -> Any:

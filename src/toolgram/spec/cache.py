@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from toolgram.spec.as_json import checksum, dump_spec, load_spec, sealed, unsealed
+from toolgram.spec.as_json import checksum, dump, load, sealed, unsealed
 from toolgram.spec.data import Spec
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
@@ -29,14 +29,14 @@ def kept_spec(name: str, grammar: str, machine: str) -> Spec | None:
         paths = {"grammar_path": grammar, "machine_path": machine, "import_paths": [os.path.dirname(grammar)]}
         with open(grammar, encoding="utf-8") as file:
             text = file.read()
-        return load_spec({**data["spec"], **paths, "grammar_text": text})
+        return load(Spec, {**data["spec"], **paths, "grammar_text": text})
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def keep_spec(spec: Spec) -> str:
     """Write the specification of a shipped format for `kept_spec`. Returns where."""
-    data = dump_spec(spec)
+    data = dump(spec)
     for name in _FROM_FILES:
         del data[name]
     os.makedirs(_HOME, exist_ok=True)
