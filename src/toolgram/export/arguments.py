@@ -10,19 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolgram.export.expressions import (
-    NOTHING,
-    Class,
-    Expr,
-    Lit,
-    Member,
-    Members,
-    Note,
-    Repeat,
-    choice,
-    seq,
-    without_characters,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.notations import Notation
 from toolgram.export.values import Values
 
@@ -30,32 +18,32 @@ _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
 
 
 def keyword_arguments(
-    forms: Sequence[Mapping[str, Any]], root: Mapping[str, Any], note: Note, notation: Notation
-) -> Expr:
+    forms: Sequence[Mapping[str, Any]], root: Mapping[str, Any], note: ex.Note, notation: Notation
+) -> ex.Expr:
     """Return the arguments between the parentheses of a call, for each alternative; NOTHING if none can be written."""
     values = Values(root, note, notation)
-    options: list[Expr] = []
+    options: list[ex.Expr] = []
     for form in forms:
         found = keyword_members(values, form, note)
         for name in form.get("properties", {}):
             if not name.isidentifier():
                 note(f"the parameter {name!r} is not a Python name and cannot be written")
         if set(form.get("required", ())) <= {each.name for each in found.members}:
-            options.append(found if found.members else NOTHING)
-    body = choice(*options)
-    return values.rules(body) if body != NOTHING else body
+            options.append(found if found.members else ex.NOTHING)
+    body = ex.choice(*options)
+    return values.rules(body) if body != ex.NOTHING else body
 
 
-def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Members:
+def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> ex.Members:
     """Return the keyword arguments, in any order."""
-    found: list[Member] = []
+    found: list[ex.Member] = []
     required = set(form.get("required", ()))
     properties = form.get("properties", {})
     for name, declared in properties.items():
         value = values.value(declared)
-        if name.isidentifier() and value != NOTHING:
-            written = seq(Lit(name + "="), value)
-            found.append(Member(name, written, seq(Lit(", "), written), name in required))
+        if name.isidentifier() and value != ex.NOTHING:
+            written = ex.seq(ex.Lit(name + "="), value)
+            found.append(ex.Member(name, written, ex.seq(ex.Lit(", "), written), name in required))
     further = form.get("additionalProperties", True)
     if form.get("patternProperties"):
         note("patternProperties is not enforced on Python arguments")
@@ -64,12 +52,12 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Memb
         begins = [ord(name[0]) for name in properties if name]
         if begins:
             note("names that no schema declares begin with another character than those that are declared")
-        first = without_characters(_IDENTIFIER, begins)
+        first = ex.without_characters(_IDENTIFIER, begins)
         if first:
-            name = seq(Class(first), Repeat(Class(((48, 57), *_IDENTIFIER)), 0, 31))
-            written = seq(name, Lit("="), values.value(further))
-            found.append(Member("", written, seq(Lit(", "), written), False))
-    return Members(tuple(found), True)
+            name = ex.seq(ex.Class(first), ex.Repeat(ex.Class(((48, 57), *_IDENTIFIER)), 0, 31))
+            written = ex.seq(name, ex.Lit("="), values.value(further))
+            found.append(ex.Member("", written, ex.seq(ex.Lit(", "), written), False))
+    return ex.Members(tuple(found), True)
 
 
 def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
