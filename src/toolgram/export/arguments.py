@@ -7,13 +7,15 @@ knows how many arguments its target can count.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram.export import expressions as ex
 from toolgram.export.notations import Notation
 from toolgram.export.values import Values
 
+_references = re.compile(r'"\$ref":"#/\$defs/(\w+)"').findall  # in the text of a normal form
 _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
 
 
@@ -66,27 +68,10 @@ def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
     if '"$ref"' not in text or not isinstance(schema, Mapping):
         return text
     needed: dict[str, Any] = {}
-    pending = [schema]
+    pending = [text]
     while pending:
-        for name in _named(pending.pop()):
+        for name in _references(pending.pop()):
             if name not in needed and name in definitions:
                 needed[name] = definitions[name]
-                pending.append(definitions[name])
+                pending.append(json.dumps(definitions[name], ensure_ascii=False, separators=(",", ":")))
     return json.dumps({**schema, "$defs": needed}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _named(schema: Any) -> Iterator[str]:
-    """Yield the names of the definitions to which a normal form refers."""
-    pending = [schema]
-    while pending:
-        here = pending.pop()
-        if not isinstance(here, Mapping):
-            continue
-        if "$ref" in here:
-            yield here["$ref"].removeprefix("#/$defs/")
-        for key in ("items", "additionalProperties", "propertyNames"):
-            pending.append(here.get(key))
-        for key in ("anyOf", "prefixItems"):
-            pending += here.get(key, ())
-        for key in ("properties", "patternProperties"):
-            pending += here.get(key, {}).values()

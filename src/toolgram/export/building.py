@@ -89,21 +89,7 @@ class Builder:
             due = False
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
-        first = Node(self.start, BEGIN, begun=False, due=due)
-        equations: dict[Node, dict[Node | None, ex.Expr]] = {}
-        pending, order = [first], []
-        while pending:
-            node = pending.pop()
-            if node in equations:
-                continue
-            row: dict[Node | None, ex.Expr] = {}
-            for label, dest in self._moves(node):
-                row[dest] = ex.choice(row[dest], label) if dest in row else label
-                if dest is not None:
-                    pending.append(dest)
-            equations[node] = row
-            order.append(node)
-        return solve(equations, order, first)
+        return solve(Node(self.start, BEGIN, begun=False, due=due), self._moves)
 
     # --- the states -----------------------------------------------------------------------------------------------
 
@@ -128,23 +114,23 @@ class Builder:
             own = self.paths.edges.get(state, [])
             also = [
                 replace(edge, source=state, actions=self.rows[state][edge.trigger].actions)
-                for edge in every
-                if edge.trigger in self.rows[state]
-                and self.rows[state][edge.trigger].dest == edge.dest
-                and edge.trigger != END
+                for edge in self._fitting(state, every)
+                if edge.trigger != END
             ]
             begun = {edge.trigger for edge in [*own, *also]}
             if state in self.ended:  # another call may begin as it does in text
                 also += [
                     replace(edge, source=state, lead="")
-                    for edge in self.pooled
-                    if edge.trigger not in begun
-                    and edge.trigger in self.rows[state]
-                    and self.rows[state][edge.trigger].dest == edge.dest
-                    and self.spec.states[edge.dest].meaning != "reasoning"
+                    for edge in self._fitting(state, self.pooled)
+                    if edge.trigger not in begun and self.spec.states[edge.dest].meaning != "reasoning"
                 ]
             found[state] = list(dict.fromkeys([*own, *also]))
         return found
+
+    def _fitting(self, state: str, edges: Iterable[Edge]) -> list[Edge]:
+        """Return the transitions, observed elsewhere, that the machine makes in this state as well."""
+        row = self.rows[state]
+        return [edge for edge in edges if edge.trigger in row and row[edge.trigger].dest == edge.dest]
 
     def _edges(self, node: Node) -> list[Edge]:
         """Return the transitions to consider in a state that is not free text."""
@@ -397,8 +383,7 @@ class Builder:
         """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
         edges = list(self.paths.edges.get(state, ()))
         if self._is_content(state):
-            row = self.rows[state]
-            edges += [edge for edge in self.pooled if edge.trigger in row and row[edge.trigger].dest == edge.dest]
+            edges += self._fitting(state, self.pooled)
         found: dict[tuple[str, str, str], Edge] = {}
         for edge in edges:
             if not self._ends(edge):

@@ -281,33 +281,10 @@ def _expression(item: ex.Expr) -> ex.Expr:
 def matches(expr: ex.Expr, text: str) -> bool:
     """Return whether an expression of a pattern matches a whole text."""
     for char in text:
-        expr = _after(expr, char)
+        expr = ex.behind(expr, char)
         if expr == ex.NOTHING:
             return False
     return ex.may_be_empty(expr)
-
-
-@lru_cache(maxsize=4096)
-def _after(expr: ex.Expr, char: str) -> ex.Expr:
-    """Return the rest of an expression after a character."""
-    match expr:
-        case ex.Lit() if expr.text.startswith(char):
-            return ex.Lit(expr.text[1:]) if expr.text[1:] else ex.EMPTY
-        case ex.Class() if any(low <= ord(char) <= high for low, high in expr.ranges):
-            return ex.EMPTY
-        case ex.Choice():
-            return ex.choice(*(_after(each, char) for each in expr.options))
-        case ex.Star():
-            return ex.seq(_after(expr.body, char), expr)
-        case ex.Repeat():
-            most = None if expr.high is None else expr.high - 1
-            again = ex.EMPTY if most == 0 else ex.Repeat(expr.body, max(expr.low - 1, 0), most)
-            return ex.seq(_after(expr.body, char), again)
-        case ex.Seq() if expr.parts:
-            head, rest = ex.split(expr)
-            found = ex.seq(_after(head, char), rest)
-            return ex.choice(found, _after(rest, char)) if ex.may_be_empty(head) else found
-    return ex.NOTHING
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
@@ -342,9 +319,3 @@ FORMS_ONLY = {
     "ipv6": "how many groups it has",
     "uri": "what its host and port may be",
 }
-
-
-@lru_cache(maxsize=64)
-def format_text(name: str) -> ex.Expr | None:
-    """Return the texts of a format; None if the format is not known."""
-    return pattern_text(FORMATS[name]) if name in FORMATS else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -327,12 +328,15 @@ def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
     return bool(ranges) and ranges[-1][1] == _LAST
 
 
+@lru_cache(maxsize=4096)
 def behind(expr: Expr, read: str) -> Expr:
-    """Return the rest of an expression after `read`, the beginning of a marker that is already written."""
+    """Return the rest of an expression after `read`: one character, or a marker that is already written."""
     match expr:
         case Lit() if expr.text.startswith(read):
-            return Lit(expr.text[len(read) :])
+            return Lit(expr.text[len(read) :]) if expr.text != read else EMPTY
         case Token() if expr.text == read:
+            return EMPTY
+        case Class() if len(read) == 1 and any(low <= ord(read) <= high for low, high in expr.ranges):
             return EMPTY
         case Text() if expr.closer.startswith(read):
             return Lit(expr.closer[len(read) :])
@@ -346,6 +350,10 @@ def behind(expr: Expr, read: str) -> Expr:
             return choice(*(behind(option, read) for option in expr.options))
         case Star():
             return seq(behind(expr.body, read), expr)
+        case Repeat():
+            most = None if expr.high is None else expr.high - 1
+            again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
+            return seq(behind(expr.body, read), again)
     return NOTHING
 
 

@@ -8,7 +8,7 @@ parser: text up to its marker, a literal, or either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from toolgram.errors import ToolgramError
@@ -83,7 +83,7 @@ class TaggedArguments:
                 continue
             found.append(ex.Member(name, begun, again, name in required))
         beyond = True if "patternProperties" in schema else schema.get("additionalProperties", True)
-        if beyond is not False and all(kind != "string" for kind in _kinds(tool, beyond)):
+        if beyond is not False and not _texts_and_others(tool, beyond)[0]:
             note("further arguments would be read as text, so they are not allowed")
         elif beyond is not False:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
@@ -98,33 +98,23 @@ class TaggedArguments:
 
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> ex.Expr:
         """Return one argument, from the edge that begins it to the place where another may begin."""
-        first, begun = _Place(""), _Place(edge.dest)
-        equations: dict[_Place, dict[_Place | None, ex.Expr]] = {
-            first: {begun: ex.seq(ex.Lit(edge.lead), self._key_label(edge, key))}
-        }
-        pending, order = [begun], [first]
-        while pending:
-            place = pending.pop()
-            if place in equations:
-                continue
-            row: dict[_Place | None, ex.Expr] = {}
-            if place.state == waiting:
-                row[None] = ex.EMPTY
-            else:
-                for each in self.paths.edges.get(place.state, ()):
-                    if "close_arguments" in each.actions:
-                        continue
-                    echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
-                    label = ex.EMPTY if echoed else self._value_label(tool, each, key, declared)
-                    label = ex.seq(ex.Lit(each.lead), label)
-                    source = self.spec.states[each.source]
-                    dest = _Place(each.dest, source.meaning == "value" and source.echo)
-                    if label != ex.NOTHING:
-                        row[dest] = ex.choice(row[dest], label) if dest in row else label
-                        pending.append(dest)
-            equations[place] = row
-            order.append(place)
-        return solve(equations, order, first)
+
+        def moves(place: _Place) -> Iterator[tuple[ex.Expr, _Place | None]]:
+            if place.state in ("", waiting):
+                begins = ex.seq(ex.Lit(edge.lead), self._key_label(edge, key))
+                yield (ex.EMPTY, None) if place.state else (begins, _Place(edge.dest))
+                return
+            for each in self.paths.edges.get(place.state, ()):
+                if "close_arguments" in each.actions:
+                    continue
+                echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
+                label = ex.EMPTY if echoed else self._value_label(tool, each, key, declared)
+                source = self.spec.states[each.source]
+                if label != ex.NOTHING:
+                    echoes = source.meaning == "value" and source.echo
+                    yield ex.seq(ex.Lit(each.lead), label), _Place(each.dest, echoes)
+
+        return solve(_Place(""), moves)
 
     def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
         shape = self.spec.terminals.get(edge.trigger)
@@ -156,21 +146,13 @@ class TaggedArguments:
         if state.typed == "json":
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
             return ex.seq(literal, marker, ex.Lit(echoed))
-        raw = ex.choice(*(self._raw(tool, name, each, edge, echoed) for each in self._texts(tool, declared)))
+        texts, _ = _texts_and_others(tool, declared)
+        free = [form for form in texts if not set(form) - {"type"}]  # which includes any value
+        raw = ex.choice(*(self._raw(tool, name, each, edge, echoed) for each in free[:1] or texts))
         head, _ = ex.split(raw)
         if state.typed == "text" or (isinstance(head, ex.Text) and head.within is None):
             return raw
         return ex.choice(raw, ex.seq(self._literal(tool, declared, with_text=False), marker, ex.Lit(echoed)))
-
-    def _texts(self, tool: Tool, declared: Any) -> list[Mapping[str, Any]]:
-        """Return the alternatives of a schema that are text, which includes any value."""
-        found: list[Mapping[str, Any]] = []
-        for form in alternatives(declared, tool.schema.get("$defs", {})):
-            texts = [each for each in form.get("enum", ()) if isinstance(each, str)]
-            if form.get("type", "string") == "string" and ("enum" not in form or texts):
-                found.append({"enum": texts} if texts else form)
-        free = [form for form in found if not set(form) - {"type"}]
-        return free[:1] or found
 
     def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         """Return a value with elements inside, up to the tag that closes it."""
@@ -197,13 +179,14 @@ class TaggedArguments:
 
     def _literal(self, tool: Tool, declared: Any, with_text: bool) -> ex.Expr:
         """Return a value as JSON, or also as Python if the format writes it; without text, unless `with_text`."""
-        schema = declared if with_text else _without_text(tool, declared)
-        if schema is False:
+        texts, others = _texts_and_others(tool, declared)
+        schema = declared if with_text else others[0] if len(others) == 1 else {"anyOf": others}
+        if not with_text and not others:
             return ex.NOTHING
-        definitions = tool.schema.get("$defs", {})
-        written: ex.Expr = ex.Json(schema_text(schema, definitions))
-        alike = {"integer", "number"}.issuperset(_kinds(tool, schema))  # Python writes numbers as JSON does
-        if self.paths.python_values and not alike:
+        written: ex.Expr = ex.Json(schema_text(schema, tool.schema.get("$defs", {})))
+        forms = [*texts, *others] if with_text else others
+        numbers = all(form.get("type") in ("integer", "number") for form in forms)
+        if self.paths.python_values and not numbers:  # which Python writes as JSON does
             values = Values(tool.schema, noting(tool, self.note), MIXED)
             start = values.value(schema)
             written = ex.choice(written, values.rules(start)) if start != ex.NOTHING else written
@@ -240,24 +223,18 @@ VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ..
 }
 
 
-def _kinds(tool: Tool, declared: Any) -> list[str]:
-    """Return the types of the alternatives of a schema; `string` for any type, which is read as text."""
-    names: dict[type, str] = {str: "string", dict: "object", list: "array"}
-    found = []
-    for form in alternatives(declared, tool.schema.get("$defs", {})):
-        found += [names.get(type(each), "scalar") for each in form.get("enum", ())] or [form.get("type", "string")]
-    return found
-
-
-def _without_text(tool: Tool, declared: Any) -> Any:
-    """Return the schema of the values that are not text; False if there are none."""
-    kept: list[Mapping[str, Any]] = []
+def _texts_and_others(tool: Tool, declared: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return the alternatives of a schema that are text, and those that are not. Any value is both."""
+    texts: list[Mapping[str, Any]] = []
+    others: list[Mapping[str, Any]] = []
     for form in alternatives(declared, tool.schema.get("$defs", {})):
         if "enum" in form:
-            others = [each for each in form["enum"] if not isinstance(each, str)]
-            kept += [{"enum": others}] if others else []
+            for found, is_text in ((texts, True), (others, False)):
+                if values := [each for each in form["enum"] if isinstance(each, str) == is_text]:
+                    found.append({"enum": values})
         elif form == {}:
-            kept += [{"type": kind} for kind in ("number", "boolean", "null", "array", "object")]
-        elif form["type"] != "string":
-            kept.append(form)
-    return False if not kept else kept[0] if len(kept) == 1 else {"anyOf": kept}
+            texts.append(form)
+            others += [{"type": kind} for kind in ("number", "boolean", "null", "array", "object")]
+        else:
+            (texts if form["type"] == "string" else others).append(form)
+    return texts, others

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolgram.export import expressions as ex
 from toolgram.export.digits import integers, numbers
-from toolgram.export.ecmascript import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text, shortened
+from toolgram.export.ecmascript import ALL, FORMATS, FORMS_ONLY, pattern_text, shortened
 from toolgram.export.notations import JSON, MOST_IN_NAME, Notation
 from toolgram.limits import MAX_BOUND_DIGITS, MOST_MULTIPLES
 
@@ -222,7 +222,7 @@ def text_of_schema(schema: Mapping[str, Any], note: ex.Note) -> ex.Expr | None:
         if found is not None or form not in FORMATS:
             note(f"the format {form} is not enforced{' beside a pattern' * (found is not None)}")
         else:
-            found = format_text(form)
+            found = pattern_text(FORMATS[form])
             if form in FORMS_ONLY:
                 note(f"the format {form} is enforced in its form, but not {FORMS_ONLY[form]}")
     return _with_length(found, schema, note)

@@ -108,14 +108,10 @@ class RuleWriter:
         if isinstance(expr, ex.Seq | ex.Choice | ex.Star) and expr != ex.EMPTY and self.uses.get(expr, 0) > 1:
             written = self.of_star if isinstance(expr, ex.Star) else self.body
             return self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
-        return self.inner_item(expr)
-
-    def inner_item(self, expr: ex.Expr) -> Piece:
-        """Return an expression, inline or as a rule: each kind has a method."""
         if isinstance(expr, ex.Lit | ex.Break):
             return self.literal(expr.text) if isinstance(expr, ex.Lit) else EMPTY_ROW
-        written: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)
-        return written
+        inline: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)  # each kind has a method
+        return inline
 
     def of_choice(self, expr: ex.Choice) -> Piece:
         """Return a choice of options."""
@@ -261,7 +257,7 @@ class RuleWriter:
 
     def of_quoted(self, expr: ex.Quoted) -> Piece:
         """Return the rule of a text as a value, which may be used in many places."""
-        return self.rule(expr, "quoted", lambda: self.body(expr.body))
+        return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
 
     def of_othername(self, expr: ex.OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
