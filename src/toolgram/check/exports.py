@@ -3,8 +3,8 @@
 Strategy: an export is written from an expression, whose envelope is an automaton: places, with fixed texts, free texts
 and values as its symbols.  The parser is an automaton as well: what it does next depends on its snapshot alone, without
 the counters of calls and characters.  Both are stepped together over every pair of a place and a snapshot that can be
-reached.  A value is one text; free text is none or prose, and before a call that must come also an open code span,
-fence or bracket, if it may be there.  So every way
+reached.  A value is one text; free text is none or prose, and if a call must come, also an open code span, a fence, a
+bracket or a last backtick, if it may be there.  So every way
 through the envelope is tried, and not a sample of them: with `required` or a named function the parser has read a call
 at each end, with `none` it has not, and nothing is malformed on any way.
 """
@@ -52,10 +52,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 _COUNTERS = {"offset": 0, "calls": 0, "call": 0, "call_id": None, "prefix_characters": 0}
 _PROSE = ("", "Hm x")
-_IN_CODE = {  # what may turn a call that must come into text
-    "required": ("", "Hm `x"),
-    "required after text": ("Hm `x", "Hm\n```\nx", "Hm {"),
-}
+_IN_CODE = ("Hm `", "Hm `x", "Hm\n```\nx", "Hm {")  # what may turn a call that must come into text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ def violations(fmt: Format) -> Iterator[str]:
 class _Search:
     def __init__(self, fmt: Format, root: ex.Expr, choice: str) -> None:
         self.fmt, self.choice = fmt, choice
-        self.prose = _IN_CODE.get(choice, _PROSE)
+        self.prose = _PROSE if choice in ("auto", "none") else (*_PROSE, *_IN_CODE)
         self.places = Places()
         self.end = self.places.new()
         self.places.add(root, 0, self.end)

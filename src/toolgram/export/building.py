@@ -419,7 +419,7 @@ class Builder:
 
     def _without_code(self, node: Node, forbidden: ex.Forbidden) -> ex.Forbidden:
         """Return what text must not contain if a call must follow it."""
-        if not self.request.required or node.called or not self._is_content(node.state):
+        if not self.request.required or node.called:
             return forbidden
         self.note("text before a call that must come holds no backtick, because a call in code is text")
         return ex.Forbidden((*forbidden.words, "`"))
