@@ -13,7 +13,7 @@ from typing import Any
 
 from toolgram.export import expressions as ex
 from toolgram.export.notations import Notation
-from toolgram.export.values import Values
+from toolgram.export.values import Values, other_beginnings
 
 _references = re.compile(r'"\$ref":"#/\$defs/(\w+)"').findall  # in the text of a normal form
 _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
@@ -51,12 +51,9 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> e
         note("patternProperties is not enforced on Python arguments")
         further = True
     if further is not False:
-        begins = [ord(name[0]) for name in properties if name]
-        if begins:
-            note("names that no schema declares begin with another character than those that are declared")
-        first = ex.without_characters(_IDENTIFIER, begins)
-        if first:
-            name = ex.seq(ex.Class(first), ex.Repeat(ex.Class(((48, 57), *_IDENTIFIER)), 0, 31))
+        first = other_beginnings(tuple(properties), ex.Class(_IDENTIFIER), note)
+        if first.ranges:
+            name = ex.seq(first, ex.Repeat(ex.Class(((48, 57), *_IDENTIFIER)), 0, 31))
             written = ex.seq(name, ex.Lit("="), values.value(further))
             found.append(ex.Member("", written, ex.seq(ex.Lit(", "), written), False))
     return ex.Members(tuple(found), True)

@@ -7,11 +7,10 @@ count is written, and undeclared names are expressed exactly.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 
 from toolgram.export import expressions as ex
 from toolgram.export.texts import reaches_into
-from toolgram.export.writing import RuleWriter, written_ranges
+from toolgram.export.writing import RuleWriter, written_class
 from toolgram.export.written import Atom, Piece, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
@@ -29,19 +28,11 @@ class BnfWriter(RuleWriter):
 
     def of_class(self, expr: ex.Class) -> Atom:
         """Return a class in brackets."""
-        return Atom(_ranged(expr.ranges))
+        return Atom(written_class(expr.ranges, _in_class, ANY_CHARACTER))
 
     def spell(self, name: str) -> str:
         """Return a name with underscores, as xgrammar writes names."""
         return name.replace("-", "_")
-
-
-@lru_cache(maxsize=512)
-def _ranged(found: tuple[tuple[int, int], ...]) -> str:
-    if not ex.is_wide(found):
-        return f"[{written_ranges(found, _in_class)}]"
-    others = ex.complement(found)
-    return f"[^{written_ranges(others, _in_class)}]" if others else ANY_CHARACTER
 
 
 def _in_class(char: str) -> str:

@@ -22,13 +22,7 @@ from toolgram.export.notations import PYTHON, WORDS
 from toolgram.export.requests import ExportRequest, Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
-from toolgram.export.texts import (
-    WORD,
-    characters_of,
-    first_completion,
-    forbidden_words,
-    rest_of,
-)
+from toolgram.export.texts import WORD, characters_of, first_completion, forbidden_words, rest_of
 from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
@@ -398,12 +392,7 @@ class Builder:
         """Return the first state of free text with the same transitions as this one."""
         if state not in self.alike:
             ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
-            key = (
-                self.spec.states[state].meaning,
-                self._forbidden(state),
-                tuple(ways),
-                self._text_ends(state),
-            )
+            key = (self.spec.states[state].meaning, self._forbidden(state), tuple(ways), self._text_ends(state))
             self.alike[state] = self.representatives.setdefault(key, state)
         return self.alike[state]
 

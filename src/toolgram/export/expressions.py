@@ -37,15 +37,19 @@ class Shared(metaclass=_Once):
     """A node: immutable, and one for each value."""
 
 
+class Expr(Shared):
+    """A node that some texts match."""
+
+
 @dataclass(frozen=True, eq=False)
-class Lit(Shared):
+class Lit(Expr):
     """One fixed text."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
-class Token(Shared):
+class Token(Expr):
     """One special token. If its `id` is not known, the engine identifies it by its text."""
 
     text: str
@@ -53,7 +57,7 @@ class Token(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Chars(Shared):
+class Chars(Expr):
     """A bounded run of characters: one of `first`, and up to `most` - 1 of `rest`, but none of the texts `but`.
 
     `first` and `rest` list their characters.
@@ -66,14 +70,14 @@ class Chars(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Class(Shared):
+class Class(Expr):
     """One character of a set, given as ranges of code points: sorted, and apart from each other."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat(Shared):
+class Repeat(Expr):
     """A body repeated from `low` to `high` times; without an upper limit if `high` is None.
 
     `is_length` means that this is a limit on the length of a text, which some engines enforce only at a high cost.
@@ -86,28 +90,28 @@ class Repeat(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Seq(Shared):
+class Seq(Expr):
     """A sequence of parts."""
 
     parts: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Choice(Shared):
+class Choice(Expr):
     """One of several options; without options, nothing matches."""
 
     options: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Star(Shared):
+class Star(Expr):
     """A body repeated any number of times."""
 
     body: Expr
 
 
 @dataclass(frozen=True, eq=False)
-class Json(Shared):
+class Json(Expr):
     """A JSON value that a schema allows. `schema` is its canonical text; `any_order` applies to the outermost keys."""
 
     schema: str
@@ -115,26 +119,26 @@ class Json(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class EngineFormat(Shared):
+class EngineFormat(Expr):
     """A format of xgrammar's structural tags, as JSON in `text`; no other target supports it."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
-class Blanks(Shared):
+class Blanks(Expr):
     """The blanks that JSON allows, a limited number."""
 
 
 @dataclass(frozen=True, eq=False)
-class Quoted(Shared):
+class Quoted(Expr):
     """A text of some form as a value, with its quotes. Engines read it fastest as one regular expression."""
 
     body: Expr
 
 
 @dataclass(frozen=True, eq=False)
-class OtherName(Shared):
+class OtherName(Expr):
     """A name in JSON, with its quotes, that differs from some names."""
 
     but: tuple[str, ...]
@@ -148,7 +152,7 @@ class Forbidden(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Text(Shared):
+class Text(Expr):
     """Free text that contains nothing forbidden. It ends with `closer`, if there is one.
 
     `within` is an expression that the text must also match, for a pattern or a length.
@@ -170,7 +174,7 @@ class Member(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Members(Shared):
+class Members(Expr):
     """One or more arguments: each declared one at most once, all required ones, in this order or in any order."""
 
     members: tuple[Member, ...]
@@ -178,7 +182,7 @@ class Members(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Rules(Shared):
+class Rules(Expr):
     """A small recursive language of its own: named rules, and the one to begin with."""
 
     start: str
@@ -186,37 +190,16 @@ class Rules(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Ref(Shared):
+class Ref(Expr):
     """A rule of the `Rules` around it."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
-class Break(Shared):
+class Break(Expr):
     """The empty text, which keeps the texts on either side apart."""
 
-
-Expr: TypeAlias = (
-    Lit
-    | Break
-    | Token
-    | Chars
-    | Class
-    | Repeat
-    | Seq
-    | Choice
-    | Star
-    | Json
-    | EngineFormat
-    | Blanks
-    | Quoted
-    | OtherName
-    | Text
-    | Members
-    | Rules
-    | Ref
-)
 
 Note: TypeAlias = Callable[[str], object]
 

@@ -104,24 +104,19 @@ def _in_quotes(text: ex.Expr, quote: str, escapes: Mapping[int, str], any_escape
     return ex.seq(ex.Lit(quote), inner, ex.Lit(quote))
 
 
-def _as_json(text: ex.Expr) -> ex.Expr:
-    return _in_quotes(text, '"', _JSON_ESCAPES, ex.Ref("json_escape"))
+_PYTHON_ESCAPE = ex.seq(ex.Lit("\\"), ex.Ref("python_escaped"))
+_IN_JSON = ('"', _JSON_ESCAPES, ex.Ref("json_escape"))
+_IN_DOUBLE, _IN_SINGLE = ((quote, escapes, _PYTHON_ESCAPE) for quote, escapes in _PYTHON_ESCAPES.items())
 
 
-def _as_python(text: ex.Expr, quote: str) -> ex.Expr:
-    return _in_quotes(text, quote, _PYTHON_ESCAPES[quote], ex.seq(ex.Lit("\\"), ex.Ref("python_escaped")))
+def _quoted(*ways: tuple[str, Mapping[int, str], ex.Expr]) -> Callable[[ex.Expr], ex.Expr]:
+    """Return the function that writes a text as a value, in any of these quotes."""
+    return lambda text: ex.Quoted(ex.choice(*(_in_quotes(text, *way) for way in ways)))
 
 
-def _json_quoted(text: ex.Expr) -> ex.Expr:
-    return ex.Quoted(_as_json(text))
-
-
-def _python_quoted(text: ex.Expr) -> ex.Expr:
-    return ex.Quoted(ex.choice(_as_python(text, '"'), _as_python(text, "'")))
-
-
-def _mixed_quoted(text: ex.Expr) -> ex.Expr:
-    return ex.Quoted(ex.choice(_as_json(text), _as_python(text, "'")))
+_json_quoted = _quoted(_IN_JSON)
+_python_quoted = _quoted(_IN_DOUBLE, _IN_SINGLE)
+_mixed_quoted = _quoted(_IN_JSON, _IN_SINGLE)
 
 
 def python_text(value: Any) -> str:
@@ -195,13 +190,7 @@ def kinds_of(notation: Notation) -> dict[str, ex.Expr]:
         "number": ex.seq(
             _WHOLE,
             ex.optional(ex.seq(ex.Lit("."), _DIGITS, ex.Star(_DIGITS))),
-            ex.optional(
-                ex.seq(
-                    ex.Class(((69, 69), (101, 101))),
-                    ex.optional(ex.Class(((43, 43), (45, 45)))),
-                    ex.Repeat(_DIGITS, 1, 3),
-                )
-            ),
+            ex.optional(ex.seq(ex.class_of("Ee"), ex.optional(ex.class_of("+-")), ex.Repeat(_DIGITS, 1, 3))),
         ),
         "boolean": ex.Choice((ex.Lit(notation.true), ex.Lit(notation.false))),
         "null": ex.Lit(notation.null),

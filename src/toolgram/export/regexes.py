@@ -6,11 +6,9 @@ exception: their rules are recursive, but their regular expressions are known.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from toolgram.export import expressions as ex
 from toolgram.export.notations import BASE
-from toolgram.export.writing import written_ranges
+from toolgram.export.writing import written_class
 
 # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
 _PYTHON_STRINGS = [
@@ -40,13 +38,9 @@ def _escaped(char: str) -> str:
     return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"
 
 
-@lru_cache(maxsize=512)
 def regex_ranges(found: tuple[tuple[int, int], ...]) -> str:
     """Return a character class of a regular expression, from ranges."""
-    if not ex.is_wide(found):
-        return f"[{written_ranges(found, _escaped)}]"
-    others = ex.complement(found)
-    return f"[^{written_ranges(others, _escaped)}]" if others else "(?s:.)"
+    return written_class(found, _escaped, "(?s:.)")
 
 
 def regex_count(expr: ex.Repeat) -> str:

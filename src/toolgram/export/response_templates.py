@@ -56,19 +56,18 @@ def write_response_template(fmt: Format) -> ResponseTemplate:
     anchor = result.header or result.prompts["unset"].text
     if not anchor.strip():
         notes.append("the template has no role header, by which the beginning of a turn could be told")
-    return ResponseTemplate(
-        {"defaults": {"role": "assistant"}, "start_anchor": anchor or "\n", "fields": fields}, notes
-    )
+    return _template({"start_anchor": anchor or "\n"}, fields, notes)
+
+
+def _template(anchor: dict[str, str], fields: dict[str, Any], notes: list[str]) -> ResponseTemplate:
+    return ResponseTemplate({"defaults": {"role": "assistant"}, **anchor, "fields": fields}, notes)
 
 
 def _from_example(fmt: Format, notes: list[str]) -> ResponseTemplate:
     fields, opened = example_fields(fmt, notes)
     notes.append("the role header is not known, so the whole prompt is left out, but for a thought that it opens")
     tail = rf"(?:{re.escape(opened)}\s*)?" if opened else ""
-    anchor = rf"\A.*?(?={tail}\Z)"
-    return ResponseTemplate(
-        {"defaults": {"role": "assistant"}, "start_anchor_pattern": anchor, "fields": fields}, notes
-    )
+    return _template({"start_anchor_pattern": rf"\A.*?(?={tail}\Z)"}, fields, notes)
 
 
 def _content(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:

@@ -208,10 +208,7 @@ class TaggedArguments:
             shape = self.spec.terminals.get(trigger)
             if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
                 found.append(shape.text + echoed)
-        forbidden = ex.Forbidden(tuple(dict.fromkeys(found)))
-        if isinstance(marker, ex.Token):
-            return ex.seq(ex.Text(forbidden, "", within), marker, ex.Lit(echoed))
-        return ex.Text(forbidden, edge.text + echoed, within)
+        return self.tokens.text_until(edge.text + echoed, dict.fromkeys(found), within)
 
 
 READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "json")

@@ -202,7 +202,8 @@ class Values:
 
 def other_beginnings(declared: Sequence[str], among: ex.Class, note: ex.Note) -> ex.Class:
     """Return the characters with which none of some names begins."""
-    note("names that no schema declares begin with another character than those that are declared")
+    if declared:
+        note("names that no schema declares begin with another character than those that are declared")
     return ex.Class(ex.without_characters(among.ranges, {ord(name[0]) for name in declared if name}))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from toolgram.export import expressions as ex
@@ -316,6 +317,15 @@ def narrowed(expr: ex.Expr, codes: frozenset[int]) -> ex.Expr:
         case ex.Repeat() if narrowed(expr.body, codes) == ex.NOTHING:
             return ex.NOTHING if expr.low else ex.EMPTY
     return ex.rebuilt(expr, lambda each: narrowed(each, codes))
+
+
+@lru_cache(maxsize=512)
+def written_class(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str], everything: str) -> str:
+    """Return a character class in brackets; `everything` is written for the class of all characters."""
+    if not ex.is_wide(found):
+        return f"[{written_ranges(found, escaped)}]"
+    others = ex.complement(found)
+    return f"[^{written_ranges(others, escaped)}]" if others else everything
 
 
 def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str]) -> str:
