@@ -3,8 +3,8 @@
 Strategy: an export is written from an expression, whose envelope is an automaton: places, with fixed texts, free texts
 and values as its symbols.  The parser is an automaton as well: what it does next depends on its snapshot alone, without
 the counters of calls and characters.  Both are stepped together over every pair of a place and a snapshot that can be
-reached.  A value is one text; free text is none or prose, and before a call that must come also an open code span,
-fence or bracket, if it may be there.  So every way
+reached.  A value is one text; free text is none or prose, and if a call must come, also an open code span, a fence, a
+bracket or a last backtick, if it may be there.  So every way
 through the envelope is tried, and not a sample of them: with `required` or a named function the parser has read a call
 at each end, with `none` it has not, and nothing is malformed on any way.
 """
@@ -19,24 +19,7 @@ from typing import Any
 from toolgram.errors import ToolgramError
 from toolgram.events import Event, Malformed, ToolCallEnd, ToolCallStart
 from toolgram.export import export_request, expression
-from toolgram.export.expressions import (
-    Chars,
-    Choice,
-    Class,
-    Expr,
-    Json,
-    Lit,
-    Members,
-    OtherName,
-    Quoted,
-    Ref,
-    Repeat,
-    Rules,
-    Seq,
-    Text,
-    Token,
-    seq,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.notations import BASE, JSON
 from toolgram.export.passes import Places
 from toolgram.export.texts import first_completion
@@ -69,10 +52,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 _COUNTERS = {"offset": 0, "calls": 0, "call": 0, "call_id": None, "prefix_characters": 0}
 _PROSE = ("", "Hm x")
-_IN_CODE = {  # what may turn a call that must come into text
-    "required": ("", "Hm `x"),
-    "required after text": ("Hm `x", "Hm\n```\nx", "Hm {"),
-}
+_IN_CODE = ("Hm `", "Hm `x", "Hm\n```\nx", "Hm {")  # what may turn a call that must come into text
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +102,9 @@ def violations(fmt: Format) -> Iterator[str]:
 
 
 class _Search:
-    def __init__(self, reader: _Reader, root: Expr, choice: str) -> None:
+    def __init__(self, reader: _Reader, root: ex.Expr, choice: str) -> None:
         self.reader, self.choice = reader, choice
-        self.prose = _IN_CODE.get(choice, _PROSE)
+        self.prose = _PROSE if choice in ("auto", "none") else (*_PROSE, *_IN_CODE)
         self.places = Places()
         self.end = self.places.new()
         self.places.add(root, 0, self.end)
@@ -192,47 +172,47 @@ def _pair(place: int, snapshot: Mapping[str, Any], called: bool) -> _Pair:
 # --- a text of each symbol ----------------------------------------------------------------------------------------
 
 
-def _texts(symbol: Expr, every: Sequence[str]) -> list[str]:
+def _texts(symbol: ex.Expr, every: Sequence[str]) -> list[str]:
     """Return what is written for a symbol: of free text, nothing, and pieces of prose that may be there."""
-    if not isinstance(symbol, Text) or symbol.within is not None:
+    if not isinstance(symbol, ex.Text) or symbol.within is not None:
         return [shortest(symbol)]
     closer, words = symbol.closer, symbol.forbidden.words
     written = (prose + closer for prose in every)
     return [each for each in written if first_completion(words, each) in (0, len(each)) or each == closer]
 
 
-def shortest(expr: Expr, rules: Mapping[str, Expr] = BASE) -> str:
+def shortest(expr: ex.Expr, rules: Mapping[str, ex.Expr] = BASE) -> str:
     """Return a short text of an expression."""
     match expr:
-        case Repeat() | Quoted():
-            return shortest(expr.body, rules) * (expr.low if isinstance(expr, Repeat) else 1)
-        case Seq():
+        case ex.Repeat() | ex.Quoted():
+            return shortest(expr.body, rules) * (expr.low if isinstance(expr, ex.Repeat) else 1)
+        case ex.Seq():
             return "".join(shortest(each, rules) for each in expr.parts)
-        case Choice():
+        case ex.Choice():
             return shortest(min(expr.options, key=_depth), rules)
-        case Json():
+        case ex.Json():
             return shortest(_value(json.loads(expr.schema)), rules)
-        case Rules():
+        case ex.Rules():
             inner = {**rules, **dict(expr.rules)}
             return shortest(inner[expr.start], inner)
-        case Ref():
+        case ex.Ref():
             return _KINDS.get(expr.name.partition("_")[2]) or shortest(rules[expr.name], rules)
-        case Members():
+        case ex.Members():
             return shortest(_needed(expr), rules)
-        case Text():
+        case ex.Text():
             return ("" if expr.within is None else shortest(expr.within, rules)) + expr.closer
     return _leaf(expr)
 
 
-def _leaf(expr: Expr) -> str:
+def _leaf(expr: ex.Expr) -> str:
     match expr:
-        case Lit() | Token():
+        case ex.Lit() | ex.Token():
             return expr.text
-        case Chars():
+        case ex.Chars():
             return next(char for char in expr.first if char not in expr.but)
-        case Class():
+        case ex.Class():
             return "x" if any(low <= 120 <= high for low, high in expr.ranges) else chr(expr.ranges[0][0])
-        case OtherName():
+        case ex.OtherName():
             return '"~"'
     return ""  # blanks, and what may be left out
 
@@ -240,17 +220,17 @@ def _leaf(expr: Expr) -> str:
 _KINDS = {"string": '"x"', "any": "1", "integer": "1", "number": "1", "rest": '"'}
 
 
-def _depth(expr: Expr) -> int:
+def _depth(expr: ex.Expr) -> int:
     """Return how simple an alternative is: a rule may lead to itself."""
-    return {Lit: 0, Class: 0, Seq: 1, Ref: 2}.get(type(expr), 1)
+    return {ex.Lit: 0, ex.Class: 0, ex.Seq: 1, ex.Ref: 2}.get(type(expr), 1)
 
 
-def _value(schema: Mapping[str, Any]) -> Expr:
+def _value(schema: Mapping[str, Any]) -> ex.Expr:
     values = Values(schema, lambda words: None, JSON)
     return values.rules(values.whole_object(schema))
 
 
-def _needed(members: Members) -> Expr:
+def _needed(members: ex.Members) -> ex.Expr:
     """Return the required members, or the first one."""
     needed = [each for each in members.members if each.required] or list(members.members[:1])
-    return seq(*(each.later if at else each.first for at, each in enumerate(needed)))
+    return ex.seq(*(each.later if at else each.first for at, each in enumerate(needed)))

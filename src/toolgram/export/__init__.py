@@ -20,7 +20,7 @@ from toolgram.export.targets import TARGETS, ExportTarget
 from toolgram.formats import Format
 from toolgram.observing.observed import stop_tokens
 from toolgram.observing.paths import state_after
-from toolgram.spec.data import Literal, Run
+from toolgram.spec.data import Run
 from toolgram.tools.reading import read_tools
 
 
@@ -50,7 +50,7 @@ def export(
     request = export_request(tools, special_tokens=tokens, note=notes.setdefault, **asked)
     request = replace(request, tokens=replace(request.tokens, as_text=chosen.tokens_as_text))
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
-    markers, stops = _markers(fmt), stop_tokens(fmt.spec, fmt.observed_paths)
+    markers, stops = fmt.program.literals, stop_tokens(fmt.spec, fmt.observed_paths)
     special = {token: markers[token] for token in fmt.spec.special_tokens if token in markers}
     stop = tuple(text for token, text in special.items() if token in stops)
     if stop_tokens_inside:
@@ -85,16 +85,12 @@ def _tokens(
     for text, token in tokens.items():
         if token is not None and token < 0:
             raise ToolgramError(f"special_tokens maps texts to ids, which are 0 or more; {text!r} has {token}")
-    markers = set(_markers(fmt).values())
+    markers = set(fmt.program.literals.values())
     unknown = [text for text, token in tokens.items() if token is None and text in markers]
     if nameless := [text for text in unknown if not TARGETS[target].can_name_token(text)]:
         tokens_of = f"the token{'s' * (len(nameless) > 1)} {', '.join(nameless)}"
         note(f"{target} has no name for {tokens_of}; without an id they are written as text")
     return {text: token for text, token in tokens.items() if text not in nameless}
-
-
-def _markers(fmt: Format) -> dict[str, str]:
-    return {name: shape.text for name, shape in fmt.spec.terminals.items() if isinstance(shape, Literal)}
 
 
 def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: Note) -> tuple[Expr, tuple[str, ...]]:
@@ -116,14 +112,16 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
     for words in notes:
         note(words)
     # the prompt may end in a complete marker, which may continue; an incomplete marker is text of the prompt
-    if begun in _markers(fmt).values() and (rest := behind(root, begun)) != NOTHING:
+    if begun in fmt.program.literals.values() and (rest := behind(root, begun)) != NOTHING:
         root = rest
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
     # an engine that constrains lazily starts this grammar at such a word
-    return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
+    triggers = tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
+    behind.cache_clear()  # it is for patterns, and would keep whole grammars alive
+    return root, triggers
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:
@@ -140,7 +138,7 @@ def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
     """Check that the parser reads every name as a name. Raises ToolgramError for the first one that it does not."""
     triggers = {edge.trigger for edges in fmt.observed_paths.edges.values() for edge in edges if "name" in edge.actions}
     runs = [shape for trigger in triggers if isinstance(shape := fmt.spec.terminals.get(trigger), Run)]
-    markers = [(name in fmt.spec.special_tokens, text.strip()) for name, text in _markers(fmt).items()]
+    markers = [(name in fmt.spec.special_tokens, text.strip()) for name, text in fmt.program.literals.items()]
     for tool in tools:
         refused = f"the function {tool.name!r} cannot be called in {fmt.name}"
         for special, text in markers:

@@ -7,69 +7,56 @@ knows how many arguments its target can count.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolgram.export.expressions import (
-    NOTHING,
-    Class,
-    Expr,
-    Lit,
-    Member,
-    Members,
-    Note,
-    Repeat,
-    choice,
-    seq,
-    without_characters,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.notations import Notation
-from toolgram.export.values import Values
+from toolgram.export.values import Values, other_beginnings
 
+_references = re.compile(r'"\$ref":"#/\$defs/(\w+)"').findall  # in the text of a normal form
 _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
 
 
 def keyword_arguments(
-    forms: Sequence[Mapping[str, Any]], root: Mapping[str, Any], note: Note, notation: Notation
-) -> Expr:
+    forms: Sequence[Mapping[str, Any]], root: Mapping[str, Any], note: ex.Note, notation: Notation
+) -> ex.Expr:
     """Return the arguments between the parentheses of a call, for each alternative; NOTHING if none can be written."""
     values = Values(root, note, notation)
-    options: list[Expr] = []
+    options: list[ex.Expr] = []
     for form in forms:
         found = keyword_members(values, form, note)
         for name in form.get("properties", {}):
             if not name.isidentifier():
                 note(f"the parameter {name!r} is not a Python name and cannot be written")
         if set(form.get("required", ())) <= {each.name for each in found.members}:
-            options.append(found if found.members else NOTHING)
-    body = choice(*options)
-    return values.rules(body) if body != NOTHING else body
+            options.append(found if found.members else ex.NOTHING)
+    body = ex.choice(*options)
+    return values.rules(body) if body != ex.NOTHING else body
 
 
-def keyword_members(values: Values, form: Mapping[str, Any], note: Note) -> Members:
+def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> ex.Members:
     """Return the keyword arguments, in any order."""
-    found: list[Member] = []
+    found: list[ex.Member] = []
     required = set(form.get("required", ()))
     properties = form.get("properties", {})
     for name, declared in properties.items():
         value = values.value(declared)
-        if name.isidentifier() and value != NOTHING:
-            written = seq(Lit(name + "="), value)
-            found.append(Member(name, written, seq(Lit(", "), written), name in required))
+        if name.isidentifier() and value != ex.NOTHING:
+            written = ex.seq(ex.Lit(name + "="), value)
+            found.append(ex.Member(name, written, ex.seq(ex.Lit(", "), written), name in required))
     further = form.get("additionalProperties", True)
     if form.get("patternProperties"):
         note("patternProperties is not enforced on Python arguments")
         further = True
     if further is not False:
-        begins = [ord(name[0]) for name in properties if name]
-        if begins:
-            note("names that no schema declares begin with another character than those that are declared")
-        first = without_characters(_IDENTIFIER, begins)
-        if first:
-            name = seq(Class(first), Repeat(Class(((48, 57), *_IDENTIFIER)), 0, 31))
-            written = seq(name, Lit("="), values.value(further))
-            found.append(Member("", written, seq(Lit(", "), written), False))
-    return Members(tuple(found), True)
+        first = other_beginnings(tuple(properties), ex.Class(_IDENTIFIER), note)
+        if first.ranges:
+            name = ex.seq(first, ex.Repeat(ex.Class(((48, 57), *_IDENTIFIER)), 0, 31))
+            written = ex.seq(name, ex.Lit("="), values.value(further))
+            found.append(ex.Member("", written, ex.seq(ex.Lit(", "), written), False))
+    return ex.Members(tuple(found), True)
 
 
 def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
@@ -78,27 +65,10 @@ def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
     if '"$ref"' not in text or not isinstance(schema, Mapping):
         return text
     needed: dict[str, Any] = {}
-    pending = [schema]
+    pending = [text]
     while pending:
-        for name in _named(pending.pop()):
+        for name in _references(pending.pop()):
             if name not in needed and name in definitions:
                 needed[name] = definitions[name]
-                pending.append(definitions[name])
+                pending.append(json.dumps(definitions[name], ensure_ascii=False, separators=(",", ":")))
     return json.dumps({**schema, "$defs": needed}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _named(schema: Any) -> Iterator[str]:
-    """Yield the names of the definitions to which a normal form refers."""
-    pending = [schema]
-    while pending:
-        here = pending.pop()
-        if not isinstance(here, Mapping):
-            continue
-        if "$ref" in here:
-            yield here["$ref"].removeprefix("#/$defs/")
-        for key in ("items", "additionalProperties", "propertyNames"):
-            pending.append(here.get(key))
-        for key in ("anyOf", "prefixItems"):
-            pending += here.get(key, ())
-        for key in ("properties", "patternProperties"):
-            pending += here.get(key, {}).values()

@@ -7,24 +7,10 @@ count is written, and undeclared names are expressed exactly.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 
-from toolgram.export.expressions import (
-    Blanks,
-    Class,
-    Expr,
-    Lit,
-    OtherName,
-    Ref,
-    Text,
-    choice,
-    complement,
-    is_wide,
-    seq,
-    without_characters,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.texts import reaches_into
-from toolgram.export.writing import RuleWriter, written_ranges
+from toolgram.export.writing import RuleWriter, written_class
 from toolgram.export.written import Atom, Piece, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
@@ -40,21 +26,13 @@ class BnfWriter(RuleWriter):
             return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
         return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
 
-    def of_class(self, expr: Class) -> Atom:
+    def of_class(self, expr: ex.Class) -> Atom:
         """Return a class in brackets."""
-        return Atom(_ranged(expr.ranges))
+        return Atom(written_class(expr.ranges, _in_class, ANY_CHARACTER))
 
     def spell(self, name: str) -> str:
         """Return a name with underscores, as xgrammar writes names."""
         return name.replace("-", "_")
-
-
-@lru_cache(maxsize=512)
-def _ranged(found: tuple[tuple[int, int], ...]) -> str:
-    if not is_wide(found):
-        return f"[{written_ranges(found, _in_class)}]"
-    others = complement(found)
-    return f"[^{written_ranges(others, _in_class)}]" if others else ANY_CHARACTER
 
 
 def _in_class(char: str) -> str:
@@ -82,30 +60,30 @@ class GbnfWriter(BnfWriter):
         """Return a name with hyphens, the only separator that GBNF allows."""
         return name.replace("_", "-")
 
-    def of_blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the rule for the blanks that JSON allows, which is written out only once."""
         return self.rule("blanks", "blanks", lambda: self.run(" \n\t\r", MOST_WRITTEN_BLANKS))
 
-    def text(self, expr: Text) -> Piece:
+    def text(self, expr: ex.Text) -> Piece:
         """Return free text by its automaton. Texts share it, unless a forbidden word may continue in their closer."""
         words, closer = expr.forbidden.words, expr.closer
         if not closer or closer in words or reaches_into(words, closer):
             return self.automaton(expr)
-        return row(self.automaton(Text(expr.forbidden)), self.literal(closer))
+        return row(self.automaton(ex.Text(expr.forbidden)), self.literal(closer))
 
-    def name_but(self, expr: OtherName) -> Expr:
+    def name_but(self, expr: ex.OtherName) -> ex.Expr:
         """Return exactly the other names: after each beginning of a declared name, any other character."""
         names = tuple(dict.fromkeys(json.dumps(name, ensure_ascii=False)[1:-1] for name in expr.but))
-        return seq(Lit('"'), _other_than(names, ""))
+        return ex.seq(ex.Lit('"'), _other_than(names, ""))
 
 
-def _other_than(names: tuple[str, ...], read: str) -> Expr:
+def _other_than(names: tuple[str, ...], read: str) -> ex.Expr:
     going = sorted({name[len(read)] for name in names if name.startswith(read) and len(name) > len(read)})
-    free = without_characters(complement([(0, 31), (34, 34), (92, 92)]), map(ord, going))
-    options: list[Expr] = [seq(Class(free), Ref("json_rest"))]
+    free = ex.without_characters(ex.complement([(0, 31), (34, 34), (92, 92)]), map(ord, going))
+    options: list[ex.Expr] = [ex.seq(ex.Class(free), ex.Ref("json_rest"))]
     if "\\" not in going:
-        options.append(seq(Ref("json_escape"), Ref("json_rest")))
+        options.append(ex.seq(ex.Ref("json_escape"), ex.Ref("json_rest")))
     if read not in names:
-        options.append(Lit('"'))
-    options += [seq(Lit(char), _other_than(names, read + char)) for char in going]
-    return choice(*options)
+        options.append(ex.Lit('"'))
+    options += [ex.seq(ex.Lit(char), _other_than(names, read + char)) for char in going]
+    return ex.choice(*options)

@@ -16,36 +16,13 @@ from itertools import chain
 from typing import Any
 
 from toolgram.errors import ToolgramError
+from toolgram.export import expressions as ex
 from toolgram.export.arguments import keyword_arguments, schema_text
-from toolgram.export.expressions import (
-    EMPTY,
-    NOTHING,
-    Blanks,
-    Chars,
-    Expr,
-    Forbidden,
-    Json,
-    Lit,
-    Note,
-    Repeat,
-    Text,
-    Token,
-    choice,
-    class_of,
-    seq,
-    split,
-)
 from toolgram.export.notations import PYTHON, WORDS
 from toolgram.export.requests import ExportRequest, Tool
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
-from toolgram.export.texts import (
-    WORD,
-    characters_of,
-    first_completion,
-    forbidden_words,
-    rest_of,
-)
+from toolgram.export.texts import WORD, characters_of, first_completion, forbidden_words, rest_of
 from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
@@ -76,7 +53,7 @@ class Node:
 class Builder:
     """Builds the expression of one request."""
 
-    def __init__(self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: Note) -> None:
+    def __init__(self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: ex.Note) -> None:
         self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
         self.rows = rows_of(spec)
         self.stops = stop_tokens(spec, paths)
@@ -87,7 +64,7 @@ class Builder:
         self.late = self._named_late()
         self.concerned = self._concerned()
         self.triggers: dict[str, None] = {}
-        self.known_forbidden: dict[str, Forbidden] = {}
+        self.known_forbidden: dict[str, ex.Forbidden] = {}
         self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
         self.tagged = TaggedArguments(spec, paths, note, request.tokens)
         self.alike: dict[str, str] = {}
@@ -95,7 +72,7 @@ class Builder:
 
     # --- solving --------------------------------------------------------------------------------------------------
 
-    def build(self) -> Expr:
+    def build(self) -> ex.Expr:
         """Return the expression of whole outputs."""
         if self.start not in self.paths.edges and not self._is_text(self.start) and TEXT in self.rows[self.start]:
             self.start = self.rows[self.start][TEXT].dest  # the prompt already contains text
@@ -106,21 +83,7 @@ class Builder:
             due = False
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
-        first = Node(self.start, BEGIN, begun=False, due=due)
-        equations: dict[Node, dict[Node | None, Expr]] = {}
-        pending, order = [first], []
-        while pending:
-            node = pending.pop()
-            if node in equations:
-                continue
-            row: dict[Node | None, Expr] = {}
-            for label, dest in self._moves(node):
-                row[dest] = choice(row[dest], label) if dest in row else label
-                if dest is not None:
-                    pending.append(dest)
-            equations[node] = row
-            order.append(node)
-        return solve(equations, order, first)
+        return solve(Node(self.start, BEGIN, begun=False, due=due), self._moves)
 
     # --- the states -----------------------------------------------------------------------------------------------
 
@@ -145,23 +108,23 @@ class Builder:
             own = self.paths.edges.get(state, [])
             also = [
                 replace(edge, source=state, actions=self.rows[state][edge.trigger].actions)
-                for edge in every
-                if edge.trigger in self.rows[state]
-                and self.rows[state][edge.trigger].dest == edge.dest
-                and edge.trigger != END
+                for edge in self._fitting(state, every)
+                if edge.trigger != END
             ]
             begun = {edge.trigger for edge in [*own, *also]}
             if state in self.ended:  # another call may begin as it does in text
                 also += [
                     replace(edge, source=state, lead="")
-                    for edge in self.pooled
-                    if edge.trigger not in begun
-                    and edge.trigger in self.rows[state]
-                    and self.rows[state][edge.trigger].dest == edge.dest
-                    and self.spec.states[edge.dest].meaning != "reasoning"
+                    for edge in self._fitting(state, self.pooled)
+                    if edge.trigger not in begun and self.spec.states[edge.dest].meaning != "reasoning"
                 ]
             found[state] = list(dict.fromkeys([*own, *also]))
         return found
+
+    def _fitting(self, state: str, edges: Iterable[Edge]) -> list[Edge]:
+        """Return the transitions, observed elsewhere, that the machine makes in this state as well."""
+        row = self.rows[state]
+        return [edge for edge in edges if edge.trigger in row and row[edge.trigger].dest == edge.dest]
 
     def _edges(self, node: Node) -> list[Edge]:
         """Return the transitions to consider in a state that is not free text."""
@@ -177,7 +140,7 @@ class Builder:
 
     # --- the moves ------------------------------------------------------------------------------------------------
 
-    def _moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
+    def _moves(self, node: Node) -> Iterator[tuple[ex.Expr, Node | None]]:
         if self._is_text(node.state) and not node.opened:
             yield from self._text_moves(node)
             return
@@ -197,16 +160,16 @@ class Builder:
             empty = node.tool < 0 or self.request.tools[node.tool].may_be_empty
             yield from self._end_moves([edge for edge in edges if empty or "no_arguments" not in edge.actions], behind)
 
-    def _end_moves(self, edges: list[Edge], behind: bool) -> Iterator[tuple[Expr, None]]:
+    def _end_moves(self, edges: list[Edge], behind: bool) -> Iterator[tuple[ex.Expr, None]]:
         """Yield the blanks with which an output may end."""
         ends = {edge.lead for edge in edges if self._ends(edge)}
         for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
-            yield Lit(lead) if lead else EMPTY, None
+            yield ex.Lit(lead) if lead else ex.EMPTY, None
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
 
-    def _step(self, node: Node, edge: Edge, lead: str) -> Iterator[tuple[Expr, Node | None]]:
+    def _step(self, node: Node, edge: Edge, lead: str) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield the moves of one observed transition that this request allows."""
         if self._ends(edge):
             return
@@ -225,10 +188,10 @@ class Builder:
             return
         for tool in tools:
             label, state, via = self._label(node, edge, tool)
-            if label == NOTHING:
+            if label == ex.NOTHING:
                 continue
             yield (
-                seq(Lit(lead), label),
+                ex.seq(ex.Lit(lead), label),
                 self._enter(node, edge, tool, state, via, due=node.due and meaning != "reasoning"),
             )
 
@@ -280,7 +243,7 @@ class Builder:
                     pending.append(edge.dest)
         return found if named else set()
 
-    def _label(self, node: Node, edge: Edge, tool: int) -> tuple[Expr, str, str]:
+    def _label(self, node: Node, edge: Edge, tool: int) -> tuple[ex.Expr, str, str]:
         """Return the text of a transition, its destination, and the trigger by which that state is entered."""
         spec, trigger = self.spec, edge.trigger
         via = "" if _ends_arguments(edge) else trigger
@@ -290,18 +253,18 @@ class Builder:
             return self._arguments(edge, declared)
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
             empty = declared is not None and declared.may_be_empty
-            return (self._marker(edge) if empty else NOTHING), edge.dest, via
+            return (self._marker(edge) if empty else ex.NOTHING), edge.dest, via
         if isinstance(shape, Run) and declared is not None and self._has(trigger, "name"):
-            return Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else NOTHING, edge.dest, via
+            return ex.Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else ex.NOTHING, edge.dest, via
         if "name" in edge.actions and declared is not None:
-            return Lit(json.dumps(declared.name, ensure_ascii=False)), edge.dest, via
+            return ex.Lit(json.dumps(declared.name, ensure_ascii=False)), edge.dest, via
         if "call_id" in edge.actions or (trigger.startswith("string ") and self._has(trigger, "call_id")):
             return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
         if isinstance(shape, Run) and not edge.text.isspace():
             return _run(shape, edge.text), edge.dest, via
         return self._marker(edge), edge.dest, via
 
-    def _marker(self, edge: Edge) -> Expr:
+    def _marker(self, edge: Edge) -> ex.Expr:
         """Return the text of a transition, in which special tokens are tokens."""
         return self.request.tokens.written(edge.text)
 
@@ -309,38 +272,38 @@ class Builder:
         """Return whether any transition with this trigger has an action."""
         return any(each.trigger == trigger and action in each.actions for each in self.spec.transitions)
 
-    def _id(self, shape: Literal | Run | None, quoted: bool) -> Expr:
+    def _id(self, shape: Literal | Run | None, quoted: bool) -> ex.Expr:
         length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, WORD))
         if isinstance(shape, Run):
             allowed = characters_of(shape.first, allowed)
-        body: Expr = Chars(allowed, allowed, 40)
+        body: ex.Expr = ex.Chars(allowed, allowed, 40)
         if length:
-            body = Repeat(class_of(allowed), length, length)
-        return seq(Lit('"'), body, Lit('"')) if quoted else body
+            body = ex.Repeat(ex.class_of(allowed), length, length)
+        return ex.seq(ex.Lit('"'), body, ex.Lit('"')) if quoted else body
 
     # --- arguments as one value -----------------------------------------------------------------------------------
 
-    def _arguments(self, edge: Edge, tool: Tool) -> tuple[Expr, str, str]:
+    def _arguments(self, edge: Edge, tool: Tool) -> tuple[ex.Expr, str, str]:
         """Return the whole arguments of a call, and the state after them."""
         spec = self.spec
         closing = next(iter(self.paths.edges.get(edge.dest, ())), None)
         if closing is None:
-            return NOTHING, edge.dest, ""
+            return ex.NOTHING, edge.dest, ""
         dest = closing.dest
         via = "" if _ends_arguments(closing) else closing.trigger
         if spec.states[edge.dest].python:
             notation = WORDS if self.paths.json_words else PYTHON
             body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
-            return (seq(Lit("("), body, Lit(")")) if body != NOTHING else NOTHING), dest, via
+            return (ex.seq(ex.Lit("("), body, ex.Lit(")")) if body != ex.NOTHING else ex.NOTHING), dest, via
         if edge.trigger.startswith("string ") or spec.states[edge.dest].encoded:
             self.note(
                 "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
             )
-        return Json(schema_text(tool.schema, tool.schema.get("$defs", {})), any_order=True), dest, via
+        return ex.Json(schema_text(tool.schema, tool.schema.get("$defs", {})), any_order=True), dest, via
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
-    def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[Expr, Node | None]]:
+    def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield the moves from before the first argument to after the last one."""
         opening = [edge for edge in edges if "open_arguments" in edge.actions]
         tool = self.request.tools[node.tool]
@@ -356,16 +319,16 @@ class Builder:
         later_edges = [each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions]
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before the first argument
-            label = seq(Lit(edge.lead), self._marker(edge))
+            label = ex.seq(ex.Lit(edge.lead), self._marker(edge))
             members = self.tagged.members(tool, later_edges, later_edges, waiting)
             if tool.may_be_empty:
                 yield label, inside
-            yield seq(label, members), inside
+            yield ex.seq(label, members), inside
         rest = [edge for edge in opening if edge not in at_once]
         for edge in rest:  # the arguments are opened, and closed again without any argument
             closes = any("close_arguments" in each.actions for each in self.paths.edges.get(edge.dest, ()))
             if closes and tool.may_be_empty:
-                yield seq(Lit(edge.lead), self._marker(edge)), replace(inside, state=edge.dest)
+                yield ex.seq(ex.Lit(edge.lead), self._marker(edge)), replace(inside, state=edge.dest)
         if rest:
             yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
@@ -375,18 +338,18 @@ class Builder:
         opened = {edge.dest for edge in self.every if "open_arguments" in edge.actions}
         return next((source for source in closing if source not in opened), closing[0] if closing else None)
 
-    def _closing_moves(self, node: Node) -> Iterator[tuple[Expr, Node | None]]:
+    def _closing_moves(self, node: Node) -> Iterator[tuple[ex.Expr, Node | None]]:
         for edge in self.paths.edges.get(node.state, ()):
             if "close_arguments" in edge.actions:
                 if self._ends(edge):
                     if self._may_end(node):
-                        yield Lit(edge.lead), None
+                        yield ex.Lit(edge.lead), None
                 else:
                     yield from self._step(replace(node, inside=False), edge, edge.lead)
 
     # --- free text ------------------------------------------------------------------------------------------------
 
-    def _forbidden(self, state: str) -> Forbidden:
+    def _forbidden(self, state: str) -> ex.Forbidden:
         if state not in self.known_forbidden:
             alike = {state}
             if self._is_content(state):  # one for all answers
@@ -396,7 +359,7 @@ class Builder:
             markers = {shape.text for shape in special if isinstance(shape, Literal)}
             kept = {word for word in words if word not in markers or self.request.tokens.is_text(word)}
             self._note_on_words(state, kept)
-            self.known_forbidden[state] = Forbidden(tuple(sorted(kept)))
+            self.known_forbidden[state] = ex.Forbidden(tuple(sorted(kept)))
         return self.known_forbidden[state]
 
     def _note_on_words(self, state: str, words: set[str]) -> None:
@@ -414,8 +377,7 @@ class Builder:
         """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
         edges = list(self.paths.edges.get(state, ()))
         if self._is_content(state):
-            row = self.rows[state]
-            edges += [edge for edge in self.pooled if edge.trigger in row and row[edge.trigger].dest == edge.dest]
+            edges += self._fitting(state, self.pooled)
         found: dict[tuple[str, str, str], Edge] = {}
         for edge in edges:
             if not self._ends(edge):
@@ -430,16 +392,11 @@ class Builder:
         """Return the first state of free text with the same transitions as this one."""
         if state not in self.alike:
             ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
-            key = (
-                self.spec.states[state].meaning,
-                self._forbidden(state),
-                tuple(ways),
-                self._text_ends(state),
-            )
+            key = (self.spec.states[state].meaning, self._forbidden(state), tuple(ways), self._text_ends(state))
             self.alike[state] = self.representatives.setdefault(key, state)
         return self.alike[state]
 
-    def _text_moves(self, node: Node) -> list[tuple[Expr, Node | None]]:
+    def _text_moves(self, node: Node) -> list[tuple[ex.Expr, Node | None]]:
         """Return the moves out of free text. All texts of one place end alike, so a lexer finds no longer match."""
         ends = self.ends.setdefault(node.state, {})
         while True:
@@ -447,16 +404,16 @@ class Builder:
             moves = list(self._moves_behind(node, self._without_code(node, forbidden)))
             if len(ends) == known:
                 return moves
-            self.known_forbidden[node.state] = Forbidden((*forbidden.words, *list(ends)[known:]))
+            self.known_forbidden[node.state] = ex.Forbidden((*forbidden.words, *list(ends)[known:]))
 
-    def _without_code(self, node: Node, forbidden: Forbidden) -> Forbidden:
+    def _without_code(self, node: Node, forbidden: ex.Forbidden) -> ex.Forbidden:
         """Return what text must not contain if a call must follow it."""
-        if not self.request.required or node.called or not self._is_content(node.state):
+        if not self.request.required or node.called:
             return forbidden
         self.note("text before a call that must come holds no backtick, because a call in code is text")
-        return Forbidden((*forbidden.words, "`"))
+        return ex.Forbidden((*forbidden.words, "`"))
 
-    def _moves_behind(self, node: Node, forbidden: Forbidden) -> Iterator[tuple[Expr, Node | None]]:
+    def _moves_behind(self, node: Node, forbidden: ex.Forbidden) -> Iterator[tuple[ex.Expr, Node | None]]:
         spec, request = self.spec, self.request
         content = self._is_content(node.state)
         edges = self._text_edges(node.state)
@@ -468,37 +425,39 @@ class Builder:
                 continue
             for label, dest in self._step(node, edge, ""):
                 if thinking:
-                    yield seq(choice(*(Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
+                    yield ex.seq(ex.choice(*(ex.Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
                 elif content and (at_once or request.answer is not None):
                     leads = sorted(self._leads(node, edge) | _BLANKS)
-                    yield seq(choice(*(Lit(lead) if lead else EMPTY for lead in leads)), label), dest
+                    yield ex.seq(ex.choice(*(ex.Lit(lead) if lead else ex.EMPTY for lead in leads)), label), dest
                 elif TEXT in rows[node.state] and edge.trigger not in rows[rows[node.state][TEXT].dest]:
                     for lead in sorted(self._leads(node, edge)):  # after text, the trigger would be text as well
-                        yield seq(Lit(lead), label), dest
+                        yield ex.seq(ex.Lit(lead), label), dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, content)
         if not node.due:
             yield from self._ends_in_text(node, forbidden, edges)
 
     def _ends_in_text(
-        self, node: Node, forbidden: Forbidden, edges: Iterable[Edge]
-    ) -> Iterator[tuple[Expr, Node | None]]:
+        self, node: Node, forbidden: ex.Forbidden, edges: Iterable[Edge]
+    ) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield the moves with which an output ends in a state of text, or with which its text begins."""
         answer = self.request.answer if self._is_content(node.state) else None
         if self._is_content(node.state) and not node.begun:
-            yield EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
+            yield ex.EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
         elif answer is not None:
             if not node.called and not self.request.required:
                 ends = [
-                    seq(self._marker(edge), Blanks()) for edge in edges if edge.trigger in self.paths.closes_content
+                    ex.seq(self._marker(edge), ex.Blanks())
+                    for edge in edges
+                    if edge.trigger in self.paths.closes_content
                 ]
-                yield seq(Blanks(), answer, Blanks(), choice(EMPTY, *ends)), None
+                yield ex.seq(ex.Blanks(), answer, ex.Blanks(), ex.choice(ex.EMPTY, *ends)), None
             elif self._may_end(node):
-                yield Blanks(), None
+                yield ex.Blanks(), None
         elif node.called and self.request.named:
-            yield EMPTY, None
+            yield ex.EMPTY, None
         elif self._may_end(node) and self._text_ends(node.state):
-            yield Text(forbidden), None
+            yield ex.Text(forbidden), None
 
     def _leads(self, node: Node, edge: Edge) -> set[str]:
         """Return the blanks that were observed before such a transition."""
@@ -506,18 +465,18 @@ class Builder:
         return {each.lead for each in every if each.trigger == edge.trigger and not each.lead.strip()}
 
     def _until(
-        self, state: str, forbidden: Forbidden, label: Expr, dest: Node | None, calling: bool
-    ) -> Iterator[tuple[Expr, Node | None]]:
+        self, state: str, forbidden: ex.Forbidden, label: ex.Expr, dest: Node | None, calling: bool
+    ) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield free text up to a transition, which begins at the first character that can no longer be text."""
-        head, rest = split(label)
-        if isinstance(head, Token):
+        head, rest = ex.split(label)
+        if isinstance(head, ex.Token):
             self._begins(head.text, dest, calling)
-            yield seq(Text(forbidden), label), dest
-        pending = [(head.text, rest, dest, 0)] if isinstance(head, Lit) else []
+            yield ex.seq(ex.Text(forbidden), label), dest
+        pending = [(head.text, rest, dest, 0)] if isinstance(head, ex.Lit) else []
         while pending:
             text, rest, dest, depth = pending.pop()
             at = first_completion(tuple(self.ends[state]), text) or first_completion(forbidden.words, text)
-            further = None if at or depth == _MOST_JOINED or rest != EMPTY else self._fixed_moves(dest)
+            further = None if at or depth == _MOST_JOINED or rest != ex.EMPTY else self._fixed_moves(dest)
             if further is not None:
                 pending += [(text + fixed, tail, following, depth + 1) for fixed, tail, following in further]
                 continue
@@ -525,19 +484,19 @@ class Builder:
             self._begins(closer, dest, calling)
             if not at:  # several things may follow, so the word itself ends the text
                 self.ends[state][text] = None
-            yield seq(Text(forbidden, closer), Lit(left), rest), dest
+            yield ex.seq(ex.Text(forbidden, closer), ex.Lit(left), rest), dest
 
     def _begins(self, word: str, dest: Node | None, calling: bool) -> None:
         """Remember the word with which a call begins, if this is one."""
         if calling and dest is not None and not self._is_text(dest.state):
             self.triggers.setdefault(word)
 
-    def _fixed_moves(self, dest: Node | None) -> list[tuple[str, Expr, Node | None]] | None:
+    def _fixed_moves(self, dest: Node | None) -> list[tuple[str, ex.Expr, Node | None]] | None:
         """Return the moves, which begin with fixed texts; None if one does not. A function may have no move."""
         if dest is None or self._is_text(dest.state):
             return None
-        moves = [(*split(label), following) for label, following in self._moves(dest)]
-        fixed = [(head.text, rest, following) for head, rest, following in moves if isinstance(head, Lit)]
+        moves = [(*ex.split(label), following) for label, following in self._moves(dest)]
+        fixed = [(head.text, rest, following) for head, rest, following in moves if isinstance(head, ex.Lit)]
         return fixed if len(fixed) == len(moves) else None
 
 
@@ -548,9 +507,9 @@ def _ends_arguments(edge: Edge) -> bool:
     return bool({"no_arguments", "close_arguments"} & set(edge.actions))
 
 
-def _run(shape: Run, seen: str) -> Expr:
+def _run(shape: Run, seen: str) -> ex.Expr:
     """Return a run without meaning (such as a counter), of the kind of characters that was observed."""
     among = "0123456789" if seen.isdigit() else WORD + "."[: "." in seen]
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
     most = min(shape.most, 3 if seen.isdigit() else 40)
-    return Chars(first, rest, most)
+    return ex.Chars(first, rest, most)

@@ -9,26 +9,11 @@ report it. With eight functions, OLMo 3 compiles in 92 ms instead of 167, and Ll
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
+from toolgram.export import expressions as ex
 from toolgram.export.bnf import ANY_CHARACTER, BnfWriter
-from toolgram.export.expressions import (
-    Blanks,
-    Chars,
-    Choice,
-    Class,
-    Expr,
-    Note,
-    Quoted,
-    Repeat,
-    Seq,
-    Text,
-    Token,
-    children,
-    rebuilt,
-    seq,
-    star,
-)
 from toolgram.export.regexes import regular
 from toolgram.export.written import Atom, Counted, Piece, row
 from toolgram.limits import MOST_COUNTED, MOST_WRITTEN_BLANKS
@@ -43,7 +28,7 @@ class EbnfWriter(BnfWriter):
 
     most_counted = most_required = 4  # each rule takes time to compile
 
-    def of_token(self, expr: Token) -> Piece:
+    def of_token(self, expr: ex.Token) -> Piece:
         """Return a token by its id. Without an id, which rules need, it is text, which the parser also reads."""
         if expr.id is None:
             self.note(
@@ -52,7 +37,7 @@ class EbnfWriter(BnfWriter):
             return self.literal(expr.text)
         return Atom(f"Token({expr.id})")
 
-    def of_chars(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: ex.Chars) -> Piece:
         """Return a run of characters, which is counted only if that is cheap or requested."""
         if expr.but or expr.most <= _MOST_CHARACTERS or self.length_limits:
             return super().of_chars(expr)
@@ -61,11 +46,11 @@ class EbnfWriter(BnfWriter):
         )
         return row(self.char_class(expr.first), Counted(self.char_class(expr.rest), "*"))
 
-    def of_blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows, uncounted: a count compiles each state, and visits it for each mask."""
         return super().of_blanks() if not self.length_limits else self.run(" \n\t\r", MOST_WRITTEN_BLANKS)
 
-    def of_repeat(self, expr: Repeat) -> Piece:
+    def of_repeat(self, expr: ex.Repeat) -> Piece:
         """Return a repetition, without limits on the length of a text unless they are requested."""
         found = self._uncounted(expr)
         if found != expr:
@@ -74,17 +59,17 @@ class EbnfWriter(BnfWriter):
             return super().of_repeat(expr)
         if self._is_slow(expr) and self.length_limits:
             return self._limited(expr)
-        if expr.high is None and (expr.low <= _MOST_UNROLLED or not isinstance(expr.body, Class)):
-            return self.option(seq(*[expr.body] * expr.low, star(expr.body)))
+        if expr.high is None and (expr.low <= _MOST_UNROLLED or not isinstance(expr.body, ex.Class)):
+            return self.option(ex.seq(*[expr.body] * expr.low, ex.star(expr.body)))
         return super().of_repeat(expr)
 
-    def _is_slow(self, expr: Repeat) -> bool:
+    def _is_slow(self, expr: ex.Repeat) -> bool:
         """Return whether the engine unrolls a repetition at a high cost."""
         if expr.high is None and expr.low <= _MOST_UNROLLED:
             return False
         return expr.is_length or ((expr.high or expr.low) > _MOST_UNROLLED and _has_wide_class(expr.body))
 
-    def _uncounted(self, expr: Repeat) -> Expr:
+    def _uncounted(self, expr: ex.Repeat) -> ex.Expr:
         """Return a repetition without a limit that is not enforced."""
         if self.length_limits or not self._is_slow(expr):
             return expr
@@ -92,57 +77,52 @@ class EbnfWriter(BnfWriter):
             "xgrammar does not enforce limits on the length of a text, because they make it slow; `length_limits=True` "
             "enforces them"
         )
-        return Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
+        return ex.Repeat(expr.body, min(expr.low, _MOST_UNROLLED), None)
 
-    def of_quoted(self, expr: Quoted) -> Piece:
-        """Return the rule of a text as a value, which may be used in many places."""
-        return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
-
-    def pattern(self, expr: Expr) -> Piece:
+    def pattern(self, expr: ex.Expr) -> Piece:
         """Return a text of some form as one regular expression: five patterns compile in 79 ms instead of 126."""
         written = regular(self._without_limits(expr))
         if written is None or self.length_limits or "(?s" in written:
             return self.body(expr)
         return Atom(f"Regex({self.literal(written).text})")
 
-    def _without_limits(self, expr: Expr) -> Expr:
+    def _without_limits(self, expr: ex.Expr) -> ex.Expr:
         """Return the expression without the counts that are not enforced."""
-        found = self._uncounted(expr) if isinstance(expr, Repeat) else expr
-        return self._without_limits(found) if found != expr else rebuilt(expr, self._without_limits)
+        found = self._uncounted(expr) if isinstance(expr, ex.Repeat) else expr
+        return self._without_limits(found) if found != expr else ex.rebuilt(expr, self._without_limits)
 
-    def _limited(self, expr: Repeat) -> Piece:
+    def _limited(self, expr: ex.Repeat) -> Piece:
         """Return a rule with a limit on its characters; a short escape counts as two of them."""
         if expr.high is None:
             return super().of_repeat(expr)
         key = ("limited", expr)
         if key not in self.names:
             name = self.names[key] = self.new("limited")
-            body = self.option(seq(*[expr.body] * expr.low, star(expr.body)))
+            body = self.option(ex.seq(*[expr.body] * expr.low, ex.star(expr.body)))
             self.rules.append((f"{name}[max_chars={expr.high}]", body))
             self.note("in a text of limited length, an escape counts as two characters or more")
         return Atom(self.names[key])
 
     # --- text -----------------------------------------------------------------------------------------------------
 
-    def text(self, expr: Text) -> Piece:
+    def text(self, expr: ex.Text) -> Piece:
         """Return free text as the engine's dispatch, which excludes the words that the text must not contain."""
         words = excluded(expr, self.note)
-        key = ("text", words)
-        if key not in self.names:
-            self.names[key] = self.new("text")
-            shown = ", ".join(self.literal(word).text for word in words)
-            found = Atom(f"TagDispatch(loop_after_dispatch=false, excludes=({shown}{',' * (len(words) == 1)}))")
-            any_text = Counted(Atom(ANY_CHARACTER), "*")
-            self.rules.append((self.names[key], found if words else any_text))
-        base = Atom(self.names[key])
+        base = self.rule(("text", words), "text", lambda: self._without(words))
         return row(base, self.literal(expr.closer)) if expr.closer else base
 
+    def _without(self, words: Sequence[str]) -> Piece:
+        """Return any text without some words."""
+        shown = ", ".join(self.literal(word).text for word in words)
+        dispatch = Atom(f"TagDispatch(loop_after_dispatch=false, excludes=({shown}{',' * (len(words) == 1)}))")
+        return dispatch if words else Counted(Atom(ANY_CHARACTER), "*")
 
-def _has_wide_class(expr: Expr) -> bool:
+
+def _has_wide_class(expr: ex.Expr) -> bool:
     """Return whether a set with most characters is a part of an expression."""
-    if isinstance(expr, Class):
+    if isinstance(expr, ex.Class):
         return sum(high - low + 1 for low, high in expr.ranges) > _WIDE
-    return isinstance(expr, Seq | Choice) and any(map(_has_wide_class, children(expr)))
+    return isinstance(expr, ex.Seq | ex.Choice) and any(map(_has_wide_class, ex.children(expr)))
 
 
 # --- words that a text excludes --------------------------------------------------------------------------------------
@@ -153,7 +133,7 @@ _PHRASE = re.compile(r"[\w' ]+ (\w[\w' ]{10,}[\w':])\Z")  # for a phrase: its la
 _NAME = re.compile(r"[\"']?\w+(_\w+[\"'(])\Z")  # for a function name as a call writes it: its last word
 
 
-def excluded(text: Text, note: Note) -> tuple[str, ...]:
+def excluded(text: ex.Text, note: ex.Note) -> tuple[str, ...]:
     """Return the words that the engine looks for in a text: those that the text must not contain, and its closer."""
     parts = {word: _part(word) for word in text.forbidden.words}
     found = dict.fromkeys((*parts.values(), *([] if is_told_apart(text) else [text.closer])))
@@ -164,7 +144,7 @@ def excluded(text: Text, note: Note) -> tuple[str, ...]:
     return words
 
 
-def is_told_apart(text: Text) -> bool:
+def is_told_apart(text: ex.Text) -> bool:
     """Return whether a text always ends before its closer, because the closer contains an excluded word."""
     return not text.closer or any(_part(word) in text.closer for word in text.forbidden.words)
 

@@ -14,33 +14,13 @@ import unicodedata
 from functools import lru_cache
 from typing import TypeAlias
 
-from toolgram.export.expressions import (
-    EMPTY,
-    NOTHING,
-    Choice,
-    Class,
-    Expr,
-    Lit,
-    Ref,
-    Repeat,
-    Seq,
-    Star,
-    children,
-    choice,
-    complement,
-    joined_ranges,
-    may_be_empty,
-    rebuilt,
-    seq,
-    split,
-    star,
-)
+from toolgram.export import expressions as ex
 from toolgram.limits import MAX_PATTERN_DEPTH, MOST_PATTERN_PARTS, MOST_REPETITIONS
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
-ALL = Class(((0, 0x10FFFF),))
-_LINE = Class(complement(((10, 10), (13, 13), (0x2028, 0x2029))))
+ALL = ex.Class(((0, 0x10FFFF),))
+_LINE = ex.Class(ex.complement(((10, 10), (13, 13), (0x2028, 0x2029))))
 _DIGIT: Ranges = ((48, 57),)
 _WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
 _SPACE: Ranges = (
@@ -58,7 +38,7 @@ _LONG_NAMES = {"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll"
                "Decimal_Number": "Nd", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Space_Separator": "Zs",
                "Other": "C", "Control": "Cc"}  # fmt: skip
 _LONGEST_SHOWN = 80
-_BEGIN, _END = Ref("^"), Ref("$")
+_BEGIN, _END = ex.Ref("^"), ex.Ref("$")
 
 
 class NotAPattern(ValueError):
@@ -70,7 +50,7 @@ class _NoExpression(Exception):
 
 
 @lru_cache(maxsize=512)
-def pattern_text(pattern: str) -> Expr | None:
+def pattern_text(pattern: str) -> ex.Expr | None:
     """Return the texts in which a pattern is found; None if there is no expression for them."""
     try:
         return _whole(_Reader(pattern).whole(), False, False)
@@ -98,7 +78,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth, self.parts = text, 0, 0, 0
 
-    def whole(self) -> Choice:
+    def whole(self) -> ex.Choice:
         found = self.options()
         if self.at < len(self.text):
             raise NotAPattern("a bracket closes nothing")
@@ -115,9 +95,9 @@ class _Reader:
         self.at = found.end() if found else self.at
         return found
 
-    def options(self) -> Choice:
+    def options(self) -> ex.Choice:
         """Return the alternatives up to a bracket or the end, each as a sequence, without any simplification."""
-        found: list[list[Expr]] = [[]]
+        found: list[list[ex.Expr]] = [[]]
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.takes("|"):
                 found.append([])
@@ -126,9 +106,9 @@ class _Reader:
             if self.parts > MOST_PATTERN_PARTS:
                 raise _NoExpression
             found[-1].append(self.times(self.term()))
-        return Choice(tuple(Seq(tuple(each)) for each in found))
+        return ex.Choice(tuple(ex.Seq(tuple(each)) for each in found))
 
-    def term(self) -> Expr:
+    def term(self) -> ex.Expr:
         char = self.text[self.at]
         self.at += 1
         match char:
@@ -139,17 +119,17 @@ class _Reader:
             case "(":
                 return self.group()
             case "[":
-                return Class(self.set())
+                return ex.Class(self.set())
             case ".":
                 return _LINE
             case "\\":
                 found = self.escape(inside=False)
-                return _character(found) if isinstance(found, int) else Class(found)
+                return _character(found) if isinstance(found, int) else ex.Class(found)
             case "*" | "+" | "?":
                 raise NotAPattern(f"{char} repeats nothing")
         return _character(ord(char))
 
-    def group(self) -> Choice:
+    def group(self) -> ex.Choice:
         if self.text.startswith("?", self.at) and not self.matched(_GROUP):
             raise _NoExpression  # lookaround, or flags
         self.depth += 1
@@ -161,7 +141,7 @@ class _Reader:
             raise NotAPattern("a bracket is not closed")
         return found
 
-    def times(self, body: Expr) -> Expr:
+    def times(self, body: ex.Expr) -> ex.Expr:
         """Return a term with its quantifier, if one follows."""
         low, most = 1, None
         counted = self.matched(_COUNT)
@@ -178,7 +158,7 @@ class _Reader:
             raise _NoExpression
         if most is not None and low > most:
             raise NotAPattern("a count ends before it begins")
-        return Repeat(body, low, most)
+        return ex.Repeat(body, low, most)
 
     def escape(self, inside: bool) -> int | Ranges:
         """Return the character or set that follows a backslash."""
@@ -189,11 +169,11 @@ class _Reader:
             return self.code(code)
         named = self.matched(_PROPERTY)
         if named:
-            return complement(_category(named[2])) if named[1] == "P" else _category(named[2])
+            return ex.complement(_category(named[2])) if named[1] == "P" else _category(named[2])
         char = self.text[self.at]
         self.at += 1
         if char.lower() in _SETS:
-            return complement(_SETS[char.lower()]) if char.isupper() else _SETS[char]
+            return ex.complement(_SETS[char.lower()]) if char.isupper() else _SETS[char]
         if char == "b" and inside:
             return 8
         if char in "bBkpP" or char in "123456789" or (char == "0" and self.text[self.at : self.at + 1].isdigit()):
@@ -232,7 +212,7 @@ class _Reader:
                     found.append((first, last))
             else:
                 found.append((first, first))
-        return complement(found) if negated else joined_ranges(found)
+        return ex.complement(found) if negated else ex.joined_ranges(found)
 
     def member(self) -> int | Ranges:
         if self.at >= len(self.text):
@@ -243,8 +223,8 @@ class _Reader:
         return ord(self.text[self.at - 1])
 
 
-def _character(code: int) -> Expr:
-    return NOTHING if 0xD800 <= code <= 0xDFFF else Lit(chr(code))
+def _character(code: int) -> ex.Expr:
+    return ex.NOTHING if 0xD800 <= code <= 0xDFFF else ex.Lit(chr(code))
 
 
 @lru_cache(maxsize=64)
@@ -256,78 +236,55 @@ def _category(name: str) -> Ranges:
     codes = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith(short)]
     if not codes or len(short) > 2:
         raise _NoExpression  # a script, or another property
-    return joined_ranges((code, code) for code in codes)
+    return ex.joined_ranges((code, code) for code in codes)
 
 
 # --- expressions --------------------------------------------------------------------------------------------------
 
 
-def _whole(read: Choice, begun: bool, ended: bool) -> Expr:
+def _whole(read: ex.Choice, begun: bool, ended: bool) -> ex.Expr:
     """Return whole texts: any text may precede or follow what is not anchored."""
-    return choice(*(_anchored(list(children(items)), begun, ended) for items in read.options))
+    return ex.choice(*(_anchored(list(ex.children(items)), begun, ended) for items in read.options))
 
 
-def _anchored(items: list[Expr], begun: bool, ended: bool) -> Expr:
+def _anchored(items: list[ex.Expr], begun: bool, ended: bool) -> ex.Expr:
     while items and items[0] is _BEGIN:
         items, begun = items[1:], True
     while items and items[-1] is _END:
         items, ended = items[:-1], True
-    if len(items) == 1 and isinstance(items[0], Choice) and items[0] != NOTHING:
+    if len(items) == 1 and isinstance(items[0], ex.Choice) and items[0] != ex.NOTHING:
         return _whole(items[0], begun, ended)
-    found = seq(*map(_expression, items))
-    if found == EMPTY and not begun and not ended:
-        return star(ALL)
-    return seq(EMPTY if begun else star(ALL), found, EMPTY if ended else star(ALL))
+    found = ex.seq(*map(_expression, items))
+    if found == ex.EMPTY and not begun and not ended:
+        return ex.star(ALL)
+    return ex.seq(ex.EMPTY if begun else ex.star(ALL), found, ex.EMPTY if ended else ex.star(ALL))
 
 
-def _expression(item: Expr) -> Expr:
-    if isinstance(item, Ref):
+def _expression(item: ex.Expr) -> ex.Expr:
+    if isinstance(item, ex.Ref):
         raise _NoExpression  # an anchor in the middle
-    if not isinstance(item, Repeat):
-        return rebuilt(item, _expression)
+    if not isinstance(item, ex.Repeat):
+        return ex.rebuilt(item, _expression)
     body = _expression(item.body)
     if max(item.low, item.high or 0) > MOST_REPETITIONS:
         raise _NoExpression
-    if body == EMPTY or item.high == 0:
-        return EMPTY
-    if body == NOTHING:
-        return EMPTY if not item.low else NOTHING
-    return body if (item.low, item.high) == (1, 1) else Repeat(body, item.low, item.high)
+    if body == ex.EMPTY or item.high == 0:
+        return ex.EMPTY
+    if body == ex.NOTHING:
+        return ex.EMPTY if not item.low else ex.NOTHING
+    return body if (item.low, item.high) == (1, 1) else ex.Repeat(body, item.low, item.high)
 
 
 # --- matching -----------------------------------------------------------------------------------------------------
 
 
-def matches(expr: Expr, text: str) -> bool:
+def matches(expr: ex.Expr, text: str) -> bool:
     """Return whether an expression of a pattern matches a whole text."""
     for char in text:
-        expr = _after(expr, char)
-        if expr == NOTHING:
+        expr = ex.behind(expr, char)
+        if expr == ex.NOTHING:
             return False
-    return may_be_empty(expr)
-
-
-@lru_cache(maxsize=4096)
-def _after(expr: Expr, char: str) -> Expr:
-    """Return the rest of an expression after a character."""
-    match expr:
-        case Lit() if expr.text.startswith(char):
-            return Lit(expr.text[1:]) if expr.text[1:] else EMPTY
-        case Class() if any(low <= ord(char) <= high for low, high in expr.ranges):
-            return EMPTY
-        case Choice():
-            return choice(*(_after(each, char) for each in expr.options))
-        case Star():
-            return seq(_after(expr.body, char), expr)
-        case Repeat():
-            most = None if expr.high is None else expr.high - 1
-            again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
-            return seq(_after(expr.body, char), again)
-        case Seq() if expr.parts:
-            head, rest = split(expr)
-            found = seq(_after(head, char), rest)
-            return choice(found, _after(rest, char)) if may_be_empty(head) else found
-    return NOTHING
+    return ex.may_be_empty(expr)
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
@@ -362,9 +319,3 @@ FORMS_ONLY = {
     "ipv6": "how many groups it has",
     "uri": "what its host and port may be",
 }
-
-
-@lru_cache(maxsize=64)
-def format_text(name: str) -> Expr | None:
-    """Return the texts of a format; None if the format is not known."""
-    return pattern_text(FORMATS[name]) if name in FORMATS else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolgram.export.arguments import schema_text
 from toolgram.export.expressions import EMPTY, NOTHING, Expr, Forbidden, Json, Lit, Note, Text, choice, optional, seq
-from toolgram.export.markers import NO_TOKENS, Tokens
+from toolgram.export.markers import Tokens
 from toolgram.export.values import alternatives, text_of_schema, times
 from toolgram.limits import MAX_EXPORTED_ELEMENTS
 
@@ -27,13 +27,7 @@ _ENFORCED = {
 class Elements:
     """Writes values in the tags of one format. `definitions` are the targets of references."""
 
-    def __init__(
-        self,
-        notation: Sequence[str],
-        definitions: Mapping[str, Any],
-        note: Note,
-        tokens: Tokens = NO_TOKENS,
-    ) -> None:
+    def __init__(self, notation: Sequence[str], definitions: Mapping[str, Any], note: Note, tokens: Tokens) -> None:
         self._tokens = tokens
         self._opening, self._closing, self._item = notation[:3]
         self._own = notation[3] if len(notation) > 3 else ""

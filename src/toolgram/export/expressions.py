@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -36,15 +37,19 @@ class Shared(metaclass=_Once):
     """A node: immutable, and one for each value."""
 
 
+class Expr(Shared):
+    """A node that some texts match."""
+
+
 @dataclass(frozen=True, eq=False)
-class Lit(Shared):
+class Lit(Expr):
     """One fixed text."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
-class Token(Shared):
+class Token(Expr):
     """One special token. If its `id` is not known, the engine identifies it by its text."""
 
     text: str
@@ -52,7 +57,7 @@ class Token(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Chars(Shared):
+class Chars(Expr):
     """A bounded run of characters: one of `first`, and up to `most` - 1 of `rest`, but none of the texts `but`.
 
     `first` and `rest` list their characters.
@@ -65,14 +70,14 @@ class Chars(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Class(Shared):
+class Class(Expr):
     """One character of a set, given as ranges of code points: sorted, and apart from each other."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Repeat(Shared):
+class Repeat(Expr):
     """A body repeated from `low` to `high` times; without an upper limit if `high` is None.
 
     `is_length` means that this is a limit on the length of a text, which some engines enforce only at a high cost.
@@ -85,28 +90,28 @@ class Repeat(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Seq(Shared):
+class Seq(Expr):
     """A sequence of parts."""
 
     parts: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Choice(Shared):
+class Choice(Expr):
     """One of several options; without options, nothing matches."""
 
     options: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Star(Shared):
+class Star(Expr):
     """A body repeated any number of times."""
 
     body: Expr
 
 
 @dataclass(frozen=True, eq=False)
-class Json(Shared):
+class Json(Expr):
     """A JSON value that a schema allows. `schema` is its canonical text; `any_order` applies to the outermost keys."""
 
     schema: str
@@ -114,26 +119,26 @@ class Json(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class EngineFormat(Shared):
+class EngineFormat(Expr):
     """A format of xgrammar's structural tags, as JSON in `text`; no other target supports it."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
-class Blanks(Shared):
+class Blanks(Expr):
     """The blanks that JSON allows, a limited number."""
 
 
 @dataclass(frozen=True, eq=False)
-class Quoted(Shared):
+class Quoted(Expr):
     """A text of some form as a value, with its quotes. Engines read it fastest as one regular expression."""
 
     body: Expr
 
 
 @dataclass(frozen=True, eq=False)
-class OtherName(Shared):
+class OtherName(Expr):
     """A name in JSON, with its quotes, that differs from some names."""
 
     but: tuple[str, ...]
@@ -147,7 +152,7 @@ class Forbidden(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Text(Shared):
+class Text(Expr):
     """Free text that contains nothing forbidden. It ends with `closer`, if there is one.
 
     `within` is an expression that the text must also match, for a pattern or a length.
@@ -169,7 +174,7 @@ class Member(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Members(Shared):
+class Members(Expr):
     """One or more arguments: each declared one at most once, all required ones, in this order or in any order."""
 
     members: tuple[Member, ...]
@@ -177,7 +182,7 @@ class Members(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Rules(Shared):
+class Rules(Expr):
     """A small recursive language of its own: named rules, and the one to begin with."""
 
     start: str
@@ -185,37 +190,16 @@ class Rules(Shared):
 
 
 @dataclass(frozen=True, eq=False)
-class Ref(Shared):
+class Ref(Expr):
     """A rule of the `Rules` around it."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
-class Break(Shared):
+class Break(Expr):
     """The empty text, which keeps the texts on either side apart."""
 
-
-Expr: TypeAlias = (
-    Lit
-    | Break
-    | Token
-    | Chars
-    | Class
-    | Repeat
-    | Seq
-    | Choice
-    | Star
-    | Json
-    | EngineFormat
-    | Blanks
-    | Quoted
-    | OtherName
-    | Text
-    | Members
-    | Rules
-    | Ref
-)
 
 Note: TypeAlias = Callable[[str], object]
 
@@ -327,12 +311,15 @@ def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
     return bool(ranges) and ranges[-1][1] == _LAST
 
 
+@lru_cache(maxsize=4096)
 def behind(expr: Expr, read: str) -> Expr:
-    """Return the rest of an expression after `read`, the beginning of a marker that is already written."""
+    """Return the rest of an expression after `read`: one character, or a marker that is already written."""
     match expr:
         case Lit() if expr.text.startswith(read):
-            return Lit(expr.text[len(read) :])
+            return Lit(expr.text[len(read) :]) if expr.text != read else EMPTY
         case Token() if expr.text == read:
+            return EMPTY
+        case Class() if len(read) == 1 and any(low <= ord(read) <= high for low, high in expr.ranges):
             return EMPTY
         case Text() if expr.closer.startswith(read):
             return Lit(expr.closer[len(read) :])
@@ -346,6 +333,10 @@ def behind(expr: Expr, read: str) -> Expr:
             return choice(*(behind(option, read) for option in expr.options))
         case Star():
             return seq(behind(expr.body, read), expr)
+        case Repeat():
+            most = None if expr.high is None else expr.high - 1
+            again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
+            return seq(behind(expr.body, read), again)
     return NOTHING
 
 

@@ -10,33 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from toolgram.export.expressions import (
-    EMPTY,
-    NOTHING,
-    Blanks,
-    Break,
-    Chars,
-    Choice,
-    Class,
-    Expr,
-    Json,
-    Lit,
-    Members,
-    OtherName,
-    Ref,
-    Repeat,
-    Seq,
-    Star,
-    Text,
-    Token,
-    choice,
-    class_of,
-    complement,
-    inside,
-    members_in_turn,
-    seq,
-    star,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.passes import in_pieces, without_prefixes
 from toolgram.export.regexes import JSON_STRING, regex, regex_ranges, regular
 from toolgram.export.writing import RuleWriter, is_length
@@ -53,12 +27,12 @@ def lark_string(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
 
 
-_PLAIN = Class(complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; llguidance indexes tokens of only these
+_PLAIN = ex.Class(ex.complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; llguidance indexes tokens of only these
 
 
-def _is_quoted(before: Expr, following: Expr) -> bool:
+def _is_quoted(before: ex.Expr, following: ex.Expr) -> bool:
     """Return whether fixed texts before and after an expression make it a JSON string, not an attribute of a tag."""
-    if not isinstance(before, Lit) or not isinstance(following, Lit):
+    if not isinstance(before, ex.Lit) or not isinstance(following, ex.Lit):
         return False
     return before.text.endswith('"') and before.text[:-1].rstrip().endswith(":") and following.text.startswith('"')
 
@@ -70,10 +44,10 @@ class LlguidanceWriter(RuleWriter):
     root_name = "start"
     has_tokens = False
 
-    def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
+    def all_rules(self, root: ex.Expr) -> list[tuple[str, Piece]]:
         """Return the rules of the grammar, after the passes."""
         root = in_pieces(root)
-        self.has_tokens = any(isinstance(each, Token) for each in inside(root))
+        self.has_tokens = any(isinstance(each, ex.Token) for each in ex.inside(root))
         return super().all_rules(without_prefixes(root))
 
     def spell(self, name: str) -> str:
@@ -84,7 +58,7 @@ class LlguidanceWriter(RuleWriter):
         """Return a Lark string."""
         return Atom(lark_string(text))
 
-    def of_class(self, expr: Class) -> Atom:
+    def of_class(self, expr: ex.Class) -> Atom:
         """Return a regular expression of one class."""
         return Atom(f"/{regex_ranges(expr.ranges)}/")
 
@@ -96,43 +70,43 @@ class LlguidanceWriter(RuleWriter):
             self.rules.append((name, Atom(body)))
         return Atom(name)
 
-    def of_chars(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: ex.Chars) -> Piece:
         """Return a run as a terminal."""
-        rest = f"{regex_ranges(class_of(expr.rest).ranges)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
-        body = f"/{regex_ranges(class_of(expr.first).ranges)}{rest}/"
+        rest = f"{regex_ranges(ex.class_of(expr.rest).ranges)}{{0,{expr.most - 1}}}" if expr.most > 1 else ""
+        body = f"/{regex_ranges(ex.class_of(expr.first).ranges)}{rest}/"
         if expr.but:
             body += f" & ~/({'|'.join(map(regex, expr.but))})/"
         return self.terminal(body, "run", body)
 
     # --- parts that are one terminal: a lexer reads sets of characters and their repetition --------------------------
 
-    def body(self, expr: Expr) -> Piece:
+    def body(self, expr: ex.Expr) -> Piece:
         """Return an expression as the body of a rule."""
         return self._regular(expr) or super().body(expr)
 
-    def item(self, expr: Expr) -> Piece:
+    def item(self, expr: ex.Expr) -> Piece:
         """Return an expression as one item of a sequence."""
         return self._regular(expr) or super().item(expr)
 
-    def of_seq(self, expr: Seq) -> Piece:
+    def of_seq(self, expr: ex.Seq) -> Piece:
         """Return the items of a sequence."""
         if not self.length_limits:
-            expr = Seq(tuple(map(self._id, (EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], EMPTY))))
+            expr = ex.Seq(tuple(map(self._id, (ex.EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], ex.EMPTY))))
         return self._regular(expr) or super().of_seq(expr)
 
-    def _id(self, before: Expr, expr: Expr, following: Expr) -> Expr:
+    def _id(self, before: ex.Expr, expr: ex.Expr, following: ex.Expr) -> ex.Expr:
         """Return an id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
-        if isinstance(expr, Chars) and expr.most > 1 and not expr.but and _is_quoted(before, following):
+        if isinstance(expr, ex.Chars) and expr.most > 1 and not expr.but and _is_quoted(before, following):
             self.note(
                 "llguidance takes any text without escapes for an id in quotes, because that is fast; "
                 "`length_limits=True` takes ids alone"
             )
-            return Repeat(_PLAIN, 1, None)
-        if not isinstance(following, Token):
+            return ex.Repeat(_PLAIN, 1, None)
+        if not isinstance(following, ex.Token):
             return expr
-        if isinstance(expr, Chars) and expr.most > 1 and not expr.but:
-            first, rest = class_of(expr.first), class_of(expr.rest)
-        elif isinstance(expr, Repeat) and isinstance(expr.body, Class) and expr.low == expr.high:
+        if isinstance(expr, ex.Chars) and expr.most > 1 and not expr.but:
+            first, rest = ex.class_of(expr.first), ex.class_of(expr.rest)
+        elif isinstance(expr, ex.Repeat) and isinstance(expr.body, ex.Class) and expr.low == expr.high:
             first = rest = expr.body
         else:
             return expr
@@ -140,36 +114,36 @@ class LlguidanceWriter(RuleWriter):
             "llguidance does not count the characters of an id that a token ends, because that is slow; "
             "`length_limits=True` counts them"
         )
-        return Repeat(first, 1, None) if first == rest else seq(first, star(rest))
+        return ex.Repeat(first, 1, None) if first == rest else ex.seq(first, ex.star(rest))
 
-    def _regular(self, expr: Expr) -> Piece | None:
+    def _regular(self, expr: ex.Expr) -> Piece | None:
         """Return the terminal of an expression with sets of characters if all of it is regular, or None."""
-        if isinstance(expr, Lit | Json | Text | Members):
+        if isinstance(expr, ex.Lit | ex.Json | ex.Text | ex.Members):
             return None
-        if not any(isinstance(each, Class | Repeat) for each in inside(expr)):
+        if not any(isinstance(each, ex.Class | ex.Repeat) for each in ex.inside(expr)):
             return None
-        if isinstance(expr, Seq) and any(isinstance(part, Break) for part in expr.parts):
+        if isinstance(expr, ex.Seq) and any(isinstance(part, ex.Break) for part in expr.parts):
             return None  # the first piece is a terminal elsewhere, to which a lexer that continues cannot return
         if _ends_in_words(expr):
             return None  # what follows may begin with the same text, and a lexer cannot backtrack in a word
         found = regular(expr)
         return self.terminal(found, "value", f"/{found}/") if found is not None else None
 
-    def of_ref(self, expr: Ref) -> Piece:
+    def of_ref(self, expr: ex.Ref) -> Piece:
         """Return a rule of the inner language, or a terminal."""
         found = regular(expr)
         return super().of_ref(expr) if found is None else self.terminal(found, "value", f"/{found}/")
 
-    def of_blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
         return Counted(self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/"), "?")
 
-    def of_othername(self, expr: OtherName) -> Piece:
+    def of_othername(self, expr: ex.OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
         names = "|".join(regex(json.dumps(name, ensure_ascii=False)) for name in expr.but)
         return self.terminal(expr, "key", f"/{JSON_STRING}/ & ~/{names}/")
 
-    def text(self, expr: Text) -> Piece:
+    def text(self, expr: ex.Text) -> Piece:
         """Return free text as one terminal: up to the first marker, or to the end without any.
 
         A raw value ends at the first possible place. The grammar requires this only if it has tokens: after a text that
@@ -186,35 +160,35 @@ class LlguidanceWriter(RuleWriter):
             self.rules.append((f"{self.names['lazy', name]}[lazy]", name))
         return Atom(self.names["lazy", name])
 
-    def _form(self, expr: Text) -> str:
+    def _form(self, expr: ex.Text) -> str:
         """Return what a text must also match, as an intersection."""
         within = expr.within
         if within is None:
             return ""
-        if isinstance(within, Repeat) and is_length(within) and max(within.low, within.high or 0) > _LONGEST_RAW:
+        if isinstance(within, ex.Repeat) and is_length(within) and max(within.low, within.high or 0) > _LONGEST_RAW:
             self.note(f"a limit of more than {_LONGEST_RAW} on the length of a raw value is not enforced")
             return ""
         return f" & /({regular(within)}){regex(expr.closer)}/"
 
-    def text_within(self, expr: Text) -> Piece:
+    def text_within(self, expr: ex.Text) -> Piece:
         """Return free text that must fit a pattern, as one terminal."""
         return self.text(expr)
 
-    def of_members(self, expr: Members) -> Piece:
+    def of_members(self, expr: ex.Members) -> Piece:
         """Return arguments in any order: a rule for each set of arguments that may already be written."""
         named = [member for member in expr.members if member.name]
         if not expr.any_order or len(named) > _MOST_BITS:
             if expr.any_order:
                 self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
-            return self.item(self.counted(members_in_turn(expr, self.note)))
+            return self.item(self.counted(ex.members_in_turn(expr, self.note)))
         if expr in self.names:
             return Atom(self.names[expr])
-        if all(member.later == NOTHING for member in expr.members):  # one argument at most
+        if all(member.later == ex.NOTHING for member in expr.members):  # one argument at most
             needed_alone = [member.first for member in named if member.required]
-            return self.item(choice(*(needed_alone or (member.first for member in expr.members))))
+            return self.item(ex.choice(*(needed_alone or (member.first for member in expr.members))))
         return self._in_any_order(expr)
 
-    def _in_any_order(self, expr: Members) -> Piece:
+    def _in_any_order(self, expr: ex.Members) -> Piece:
         """Return the rules of the first argument and of later ones, with a bit for each that is written."""
         first, later = self.new("first"), self.new("later")
         self.names[expr] = f"{first}::0x0"
@@ -231,23 +205,23 @@ class LlguidanceWriter(RuleWriter):
             if member.required:
                 needed = f"bit_set({bits[member.name]})"
                 condition = f"and({condition}, {needed})" if condition else needed
-            firsts += [row(self.item(each), Atom(then)) for each in (member.first,) if each != NOTHING]
-            laters += [row(self.item(each), Atom(then + where)) for each in (member.later,) if each != NOTHING]
+            firsts += [row(self.item(each), Atom(then)) for each in (member.first,) if each != ex.NOTHING]
+            laters += [row(self.item(each), Atom(then + where)) for each in (member.later,) if each != ex.NOTHING]
         end = Atom(f'"" %if {condition}') if condition else EMPTY_ROW
         self.rules.append((f"{first}::_", either(*firsts)))
         self.rules.append((f"{later}::_", either(end, *laters)))
         return Atom(self.names[expr])
 
 
-def _ends_in_words(expr: Expr) -> bool:
+def _ends_in_words(expr: ex.Expr) -> bool:
     """Return whether an expression may end in a repetition of texts longer than one character."""
     match expr:
-        case Star() | Repeat():
-            return not isinstance(expr.body, Class) or _ends_in_words(expr.body)
-        case Choice():
+        case ex.Star() | ex.Repeat():
+            return not isinstance(expr.body, ex.Class) or _ends_in_words(expr.body)
+        case ex.Choice():
             return any(map(_ends_in_words, expr.options))
-        case Seq():
-            ends = [each for each in expr.parts if not isinstance(each, Break)]
+        case ex.Seq():
+            ends = [each for each in expr.parts if not isinstance(each, ex.Break)]
             return bool(ends) and _ends_in_words(ends[-1])
     return False
 

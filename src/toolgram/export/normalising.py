@@ -20,12 +20,7 @@ from typing import Any
 
 from toolgram.export.ecmascript import shortened
 from toolgram.export.expressions import Note
-from toolgram.export.schema_checks import (
-    IGNORED,
-    TYPES,
-    Document,
-    type_names,
-)
+from toolgram.export.schema_checks import IGNORED, TYPES, Document, type_names
 from toolgram.export.schema_graph import Place, fits_kind, is_found, nesting, printed, removed_impossible
 from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
 

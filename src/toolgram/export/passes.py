@@ -16,49 +16,33 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from itertools import groupby, takewhile
 
-from toolgram.export.expressions import (
-    Blanks,
-    Break,
-    Choice,
-    Class,
-    Expr,
-    Forbidden,
-    Json,
-    Lit,
-    Members,
-    Repeat,
-    Seq,
-    Star,
-    Text,
-    Token,
-    choice,
-    inside,
-    rebuilt,
-    seq,
-    star,
-)
+from toolgram.export import expressions as ex
 
 
-def texts_of(root: Expr) -> list[Text]:
+def texts_of(root: ex.Expr) -> list[ex.Text]:
     """Return the free texts of an expression, each once."""
-    return [each for each in inside(root) if isinstance(each, Text)]
+    return [each for each in ex.inside(root) if isinstance(each, ex.Text)]
 
 
-def closers_of_texts(root: Expr) -> dict[Forbidden, tuple[str, ...]]:
+def closers_of_texts(root: ex.Expr) -> dict[ex.Forbidden, tuple[str, ...]]:
     """Return the closers of texts without a form of their own, for each place."""
-    found: dict[Forbidden, dict[str, None]] = {}
+    found: dict[ex.Forbidden, dict[str, None]] = {}
     for text in texts_of(root):
         if text.within is None:
             found.setdefault(text.forbidden, {})[text.closer] = None
     return {forbidden: tuple(closers) for forbidden, closers in found.items()}
 
 
-def changed(root: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+def changed(root: ex.Expr, leaf: Callable[[ex.Expr], ex.Expr]) -> ex.Expr:
     """Return an expression with other leaves; shared parts are still shared."""
 
     @cache
-    def made(expr: Expr) -> Expr:
-        return rebuilt(expr, made) if isinstance(expr, Seq | Choice | Star | Repeat | Members) else leaf(expr)
+    def made(expr: ex.Expr) -> ex.Expr:
+        return (
+            ex.rebuilt(expr, made)
+            if isinstance(expr, ex.Seq | ex.Choice | ex.Star | ex.Repeat | ex.Members)
+            else leaf(expr)
+        )
 
     return made(root)
 
@@ -70,7 +54,7 @@ class Places:
     """The places of an expression, and the symbols between them; values and texts without an end are one symbol."""
 
     def __init__(self) -> None:
-        self.edges: list[list[tuple[Expr, int]]] = [[]]
+        self.edges: list[list[tuple[ex.Expr, int]]] = [[]]
         self.free: list[list[int]] = [[]]  # edges without a symbol
 
     def new(self) -> int:
@@ -79,28 +63,28 @@ class Places:
         self.free.append([])
         return len(self.edges) - 1
 
-    def add(self, expr: Expr, begin: int, end: int) -> None:
+    def add(self, expr: ex.Expr, begin: int, end: int) -> None:
         """Add the places of an expression between two others."""
         match expr:
-            case Seq() if expr.parts:
+            case ex.Seq() if expr.parts:
                 for part in expr.parts[:-1]:
                     here, begin = begin, self.new()
                     self.add(part, here, begin)
                 self.add(expr.parts[-1], begin, end)  # directly, so that all members of an object end in one place
-            case Seq() | Break():
+            case ex.Seq() | ex.Break():
                 self.free[begin].append(end)
-            case Blanks():
+            case ex.Blanks():
                 self.edges[begin].append((expr, end))
                 self.free[begin].append(end)
-            case Choice():
+            case ex.Choice():
                 for option in expr.options:
                     self.add(option, begin, end)
-            case Star() | Repeat() if isinstance(expr, Star) or not isinstance(expr.body, Class):
+            case ex.Star() | ex.Repeat() if isinstance(expr, ex.Star) or not isinstance(expr.body, ex.Class):
                 inner = self.new()
                 self.free[begin].append(inner)
                 self.add(expr.body, inner, inner)
                 self.free[inner].append(end)
-            case Members():
+            case ex.Members():
                 inner = self.new()
                 for member in expr.members:
                     self.add(member.first, begin, inner)
@@ -120,9 +104,9 @@ class Places:
                     pending.append(place)
         return frozenset(found)
 
-    def ways(self, places: Iterable[int]) -> dict[Expr, set[int]]:
+    def ways(self, places: Iterable[int]) -> dict[ex.Expr, set[int]]:
         """Return where each symbol leads from any of the places."""
-        found: dict[Expr, set[int]] = {}
+        found: dict[ex.Expr, set[int]] = {}
         for place in places:
             for symbol, dest in self.edges[place]:
                 found.setdefault(symbol, set()).add(dest)
@@ -135,13 +119,13 @@ _FEW = 2  # this many ends of a text with a common beginning may be separate ter
 _LEAST_ALIKE, _LEAST_SHARED = 4, 4  # texts with a common beginning, and its characters, before it is cut off
 
 
-def in_pieces(root: Expr) -> Expr:
+def in_pieces(root: ex.Expr) -> ex.Expr:
     """Return the expression with texts in pieces, if many ends of a text begin with the same word."""
     heads = {each: _head(each.words, ends) for each, ends in closers_of_texts(root).items()}
 
-    def leaf(expr: Expr) -> Expr:
-        head = heads.get(expr.forbidden) if isinstance(expr, Text) and expr.within is None else None
-        return _divided(expr, head) if isinstance(expr, Text) and head else expr
+    def leaf(expr: ex.Expr) -> ex.Expr:
+        head = heads.get(expr.forbidden) if isinstance(expr, ex.Text) and expr.within is None else None
+        return _divided(expr, head) if isinstance(expr, ex.Text) and head else expr
 
     return changed(root, leaf)
 
@@ -163,22 +147,22 @@ def _alike(texts: Collection[str]) -> int:
     return len([*takewhile(lambda pair: pair[0] == pair[1], ends)])
 
 
-def _divided(expr: Text, head: str) -> Expr:
-    piece = Forbidden((*expr.forbidden.words, head))
-    opened = seq(Text(piece, head), star(Text(piece, head)))
+def _divided(expr: ex.Text, head: str) -> ex.Expr:
+    piece = ex.Forbidden((*expr.forbidden.words, head))
+    opened = ex.seq(ex.Text(piece, head), ex.star(ex.Text(piece, head)))
     if expr.closer:
-        return seq(opened, Break(), Lit(expr.closer.removeprefix(head)))
-    return choice(Text(piece), seq(opened, Text(piece)))
+        return ex.seq(opened, ex.Break(), ex.Lit(expr.closer.removeprefix(head)))
+    return ex.choice(ex.Text(piece), ex.seq(opened, ex.Text(piece)))
 
 
-def without_prefixes(root: Expr) -> Expr:
+def without_prefixes(root: ex.Expr) -> ex.Expr:
     """Return the expression with fixed texts cut, until none begins with another one that is allowed at its place."""
     while cuts := cuts_of(root):
         root = cut(root, cuts)
     return root
 
 
-def cuts_of(root: Expr) -> dict[str, int]:
+def cuts_of(root: ex.Expr) -> dict[str, int]:
     """Return where to cut fixed texts, so that no text begins with another one that is allowed at its place.
 
     If only fixed texts are allowed at a place, the common beginning of many of them becomes one piece. The subset
@@ -194,15 +178,15 @@ def cuts_of(root: Expr) -> dict[str, int]:
     seen, pending = {first}, [first]
     while pending:
         ways = places.ways(pending.pop())
-        texts = sorted(symbol.text for symbol in ways if isinstance(symbol, Lit))
-        if any(isinstance(symbol, Json) for symbol in ways):  # a JSON value may itself begin with a brace
+        texts = sorted(symbol.text for symbol in ways if isinstance(symbol, ex.Lit))
+        if any(isinstance(symbol, ex.Json) for symbol in ways):  # a JSON value may itself begin with a brace
             cuts.update({text: max(cuts.get(text, 0), 1) for text in texts if text.startswith("{") and len(text) > 1})
         for at, text in enumerate(texts):
             for other in texts[at + 1 :]:
                 if not other.startswith(text):
                     break
                 cuts[other] = max(cuts.get(other, 0), len(text))
-        if all(isinstance(symbol, Lit | Token) for symbol in ways):
+        if all(isinstance(symbol, ex.Lit | ex.Token) for symbol in ways):
             alike += _shared_beginnings(texts)
         else:  # one of these symbols may continue where a piece ends
             whole.update(texts)
@@ -226,11 +210,15 @@ def _shared_beginnings(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
             yield from ((text, shared) for text in group if len(text) > shared)
 
 
-def cut(root: Expr, cuts: Mapping[str, int]) -> Expr:
+def cut(root: ex.Expr, cuts: Mapping[str, int]) -> ex.Expr:
     """Return the expression with some texts in two pieces; equal first pieces are shared."""
 
-    def leaf(expr: Expr) -> Expr:
-        at = cuts.get(expr.text) if isinstance(expr, Lit) else None
-        return seq(Lit(expr.text[:at]), Break(), Lit(expr.text[at:])) if isinstance(expr, Lit) and at else expr
+    def leaf(expr: ex.Expr) -> ex.Expr:
+        at = cuts.get(expr.text) if isinstance(expr, ex.Lit) else None
+        return (
+            ex.seq(ex.Lit(expr.text[:at]), ex.Break(), ex.Lit(expr.text[at:]))
+            if isinstance(expr, ex.Lit) and at
+            else expr
+        )
 
     return changed(root, leaf)

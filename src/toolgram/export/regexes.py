@@ -6,25 +6,9 @@ exception: their rules are recursive, but their regular expressions are known.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from toolgram.export.expressions import (
-    Break,
-    Choice,
-    Class,
-    Expr,
-    Lit,
-    Quoted,
-    Ref,
-    Repeat,
-    Seq,
-    Star,
-    children,
-    complement,
-    is_wide,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.notations import BASE
-from toolgram.export.writing import written_ranges
+from toolgram.export.writing import written_class
 
 # a backslash before any other character is itself; \x, \u, \N and octals would have to be complete
 _PYTHON_STRINGS = [
@@ -54,46 +38,42 @@ def _escaped(char: str) -> str:
     return char if char.isprintable() or code > 0xFFFF else f"\\u{code:04x}"
 
 
-@lru_cache(maxsize=512)
 def regex_ranges(found: tuple[tuple[int, int], ...]) -> str:
     """Return a character class of a regular expression, from ranges."""
-    if not is_wide(found):
-        return f"[{written_ranges(found, _escaped)}]"
-    others = complement(found)
-    return f"[^{written_ranges(others, _escaped)}]" if others else "(?s:.)"
+    return written_class(found, _escaped, "(?s:.)")
 
 
-def regex_count(expr: Repeat) -> str:
+def regex_count(expr: ex.Repeat) -> str:
     if expr.high is None and expr.low < 2:
         return "+" if expr.low else "*"
     return f"{{{expr.low},{'' if expr.high is None else expr.high}}}"
 
 
-def regular(expr: Expr) -> str | None:
+def regular(expr: ex.Expr) -> str | None:
     """Return an expression as a regular expression; None if it is not regular."""
     match expr:
-        case Lit():
+        case ex.Lit():
             return regex(expr.text)
-        case Class():
+        case ex.Class():
             return regex_ranges(expr.ranges)
-        case Repeat() | Star():
+        case ex.Repeat() | ex.Star():
             inner = regular(expr.body)
-            count = regex_count(expr) if isinstance(expr, Repeat) else "*"
+            count = regex_count(expr) if isinstance(expr, ex.Repeat) else "*"
             return None if inner is None else f"({inner}){count}"
-        case Seq() | Choice():
-            parts = [regular(each) for each in children(expr)]
+        case ex.Seq() | ex.Choice():
+            parts = [regular(each) for each in ex.children(expr)]
             if None in parts:
                 return None
-            joined = ("" if isinstance(expr, Seq) else "|").join(part or "" for part in parts)
-            return joined if isinstance(expr, Seq) else f"({joined})"
-        case Break():
+            joined = ("" if isinstance(expr, ex.Seq) else "|").join(part or "" for part in parts)
+            return joined if isinstance(expr, ex.Seq) else f"({joined})"
+        case ex.Break():
             return ""
-        case Ref():
+        case ex.Ref():
             if expr.name in _LEAVES:
                 return f"({_LEAVES[expr.name]})"
             flat = expr.name in BASE and expr.name.partition("_")[2] in _FLAT
             return regular(BASE[expr.name]) if flat else None
-        case Quoted():
+        case ex.Quoted():
             return regular(expr.body)
     return None
 

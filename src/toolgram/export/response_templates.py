@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.derive.comparing import markers_of
+from toolgram.derive.comparing import markers_of, shared_length
 from toolgram.derive.result import ArgumentSlot, CallsFormat, DiffAnalysisResult, Slot, ToolFormat
 from toolgram.errors import ToolgramError
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
-from toolgram.message import ToolCall
+from toolgram.message import Message, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +56,18 @@ def write_response_template(fmt: Format) -> ResponseTemplate:
     anchor = result.header or result.prompts["unset"].text
     if not anchor.strip():
         notes.append("the template has no role header, by which the beginning of a turn could be told")
-    return ResponseTemplate(
-        {"defaults": {"role": "assistant"}, "start_anchor": anchor or "\n", "fields": fields}, notes
-    )
+    return _template({"start_anchor": anchor or "\n"}, fields, notes)
+
+
+def _template(anchor: dict[str, str], fields: dict[str, Any], notes: list[str]) -> ResponseTemplate:
+    return ResponseTemplate({"defaults": {"role": "assistant"}, **anchor, "fields": fields}, notes)
 
 
 def _from_example(fmt: Format, notes: list[str]) -> ResponseTemplate:
     fields, opened = example_fields(fmt, notes)
     notes.append("the role header is not known, so the whole prompt is left out, but for a thought that it opens")
     tail = rf"(?:{re.escape(opened)}\s*)?" if opened else ""
-    anchor = rf"\A.*?(?={tail}\Z)"
-    return ResponseTemplate(
-        {"defaults": {"role": "assistant"}, "start_anchor_pattern": anchor, "fields": fields}, notes
-    )
+    return _template({"start_anchor_pattern": rf"\A.*?(?={tail}\Z)"}, fields, notes)
 
 
 def _content(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
@@ -190,15 +189,20 @@ def _content_of(text: str, fields: dict[str, Any]) -> str:
 def _first_marker(fmt: Format, before: str, calls: Sequence[ToolCall]) -> str:
     """Return the text that begins the calls, without the markers that close the text before them."""
     place = fmt.example.find(before)
-    wanted = [(call.name, call.arguments) for call in calls]
     found = before
     for at in range(1, len(before)):
         if before[at] in "<[" and before[at - 1] in ">]\n ":
-            read = fmt.parse(fmt.example[place + at :], prefix="")
-            same = [(call.name, call.arguments) for call in read.tool_calls] == wanted
-            if same and not read.content and not read.anomalies:
+            read = _only_calls(fmt, fmt.example[place + at :], calls)
+            if read and not read.anomalies:
                 found = before[at:]
     return found
+
+
+def _only_calls(fmt: Format, text: str, calls: Sequence[ToolCall]) -> Message | None:
+    """Return the message of a text that has these calls and no content; None for another text."""
+    read = fmt.parse(text, prefix="")
+    same = [(call.name, call.arguments) for call in read.tool_calls] == [(call.name, call.arguments) for call in calls]
+    return read if same and not read.content else None
 
 
 def _example_content(fmt: Format, marks: Collection[str]) -> dict[str, Any]:
@@ -297,7 +301,7 @@ def _example_calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str
         closer = first.after
     after = calls[-1].after
     closer = closer.strip().removesuffix(opener.strip()).rstrip()
-    closer = closer if first.values else _whole_markers(_common_start(closer, after))
+    closer = closer if first.values else _whole_markers(closer[: shared_length([closer, after])])
     return {**found, "open_pattern": rf"\s*{start}{_NAME}{behind}", **_close(closer, start, after)}
 
 
@@ -403,15 +407,9 @@ def _either(texts: Sequence[str]) -> str:
     first, *others = texts
     if all(other == first for other in others):
         return blanks_in(first)
-    start = _common_start(*texts)
+    start = first[: shared_length(texts)]
     end = _common_end(*(text[len(start) :] for text in texts))
     return rf"{blanks_in(start)}[^\s<>]*?{blanks_in(end)}"
-
-
-def _common_start(*texts: str) -> str:
-    shortest = min(texts, key=len)
-    different = (at for at in range(len(shortest)) if any(text[at] != shortest[at] for text in texts))
-    return shortest[: next(different, len(shortest))]
 
 
 def _whole_markers(text: str) -> str:
@@ -422,7 +420,8 @@ def _whole_markers(text: str) -> str:
 
 def _common_end(*texts: str) -> str:
     """Return the end that texts have in common, from where a marker begins in it."""
-    found = _common_start(*(text[::-1] for text in texts))[::-1]
+    backwards = [text[::-1] for text in texts]
+    found = backwards[0][: shared_length(backwards)][::-1]
     if all(found == text or text[-len(found) - 1].isspace() for text in texts) or found[:1] in ("", "<", "[", "\n"):
         return found
     places = [place for mark in "<[" if (place := found.find(mark)) > 0]
@@ -448,11 +447,9 @@ def _variants(fmt: Format, calls: Sequence[ToolCall]) -> Iterator[tuple[str, Seq
     for call in calls:
         renamed = renamed.replace(call.name, f"{call.name}_too")
     yield renamed, fmt.parse(renamed).tool_calls
-    wanted = [(call.name, call.arguments) for call in calls]
     first = fmt.example.find(calls[0].name) if calls else 0
     for place in range(first, -1, -1):  # the shortest answer with these calls and nothing else
-        read = fmt.parse(fmt.example[place:], prefix="")
-        if [(call.name, call.arguments) for call in read.tool_calls] == wanted and not read.content:
+        if read := _only_calls(fmt, fmt.example[place:], calls):
             if not read.anomalies:
                 yield fmt.example[place:], read.tool_calls
             break

@@ -19,10 +19,6 @@ from toolgram.limits import MAX_CONSTANT_DEPTH, MOST_PROPERTIES, MOST_SCHEMA_PAR
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _SAID = {"str": "string", "int": "integer", "long": "integer", "float": "number", "double": "number", "bool": "boolean",
          "list": "array", "tuple": "array", "dict": "object", "hashmap": "object", "none": "null"}  # fmt: skip
-ANNOTATIONS = frozenset(
-    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
-     "$comment", "strict", "nullable", "$anchor", "$defs", "definitions"}
-)  # fmt: skip
 IGNORED = frozenset(
     {"not", "if", "dependentRequired", "dependentSchemas", "dependencies", "minContains", "maxContains", "$dynamicRef",
      "$recursiveRef", "unevaluatedItems"}

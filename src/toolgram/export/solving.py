@@ -1,8 +1,8 @@
-"""Kleene's algorithm: from an automaton, given as equations, to the expression of its first state."""
+"""Kleene's algorithm: from an automaton, given by its moves, to the expression of its first state."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
@@ -11,28 +11,27 @@ from toolgram.export.expressions import NOTHING, Expr, choice, seq, star
 N = TypeVar("N", bound=Hashable)
 
 
-def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], first: N) -> Expr:
+def solve(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> Expr:
     """Return the expression of the first state. The other states are replaced by their equations, one by one.
 
-    The state with the fewest paths through it comes first. So the remaining loops are those of states with many paths,
-    and the part that belongs to one function is written once. States are numbers here, and -1 is the end.
+    `moves` returns where a state leads, and the expression on the way; None is the end. The state with the fewest paths
+    through it comes first. So the remaining loops are those of states with many paths, and the part that belongs to one
+    function is written once.
     """
-    numbers = {node: at for at, node in enumerate(order)}
-    rows = [{-1 if dest is None else numbers[dest]: label for dest, label in equations[node].items()} for node in order]
-    users: list[dict[int, None]] = [{} for _ in order]  # in their order, which is that of the text
-    for node in map(numbers.__getitem__, equations):
-        for dest in rows[node]:
+    rows = _equations(first, moves)
+    users: list[dict[int, None]] = [{} for _ in rows]  # in their order, which is that of the text
+    for node, row in enumerate(rows):
+        for dest in row:
             if dest >= 0:
                 users[dest][node] = None
-    begin = numbers[first]
 
     def paths(node: int) -> int:
         return (len(users[node]) - (node in users[node])) * len(rows[node])
 
     # a heap that may contain a state several times; its last entry counts
-    waiting = [(paths(node), node) for node in range(len(order)) if node != begin]
+    waiting = [(paths(node), node) for node in range(len(rows)) if node]
     heapify(waiting)
-    done = {begin}
+    done = {0}
     while waiting:
         count, node = heappop(waiting)
         if node in done or count != paths(node):
@@ -42,9 +41,27 @@ def solve(equations: Mapping[N, Mapping[N | None, Expr]], order: Sequence[N], fi
         _put_in(rows, users, node)
         for each in touched - done:
             heappush(waiting, (paths(each), each))
-    row = rows[begin]
-    again = row.pop(begin, None)
+    row = rows[0]
+    again = row.pop(0, None)
     return seq(star(again), row.get(-1, NOTHING)) if again is not None else row.get(-1, NOTHING)
+
+
+def _equations(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> list[dict[int, Expr]]:
+    """Return what leads from each state where. States are numbers, in the order of their visits; -1 is the end."""
+    equations: dict[N, dict[N | None, Expr]] = {}
+    pending = [first]
+    while pending:
+        node = pending.pop()
+        if node in equations:
+            continue
+        row: dict[N | None, Expr] = {}
+        for label, dest in moves(node):
+            row[dest] = choice(row[dest], label) if dest in row else label
+            if dest is not None:
+                pending.append(dest)
+        equations[node] = row
+    numbers: dict[N | None, int] = {node: at for at, node in enumerate(equations)} | {None: -1}
+    return [{numbers[dest]: label for dest, label in row.items()} for row in equations.values()]
 
 
 def _put_in(rows: list[dict[int, Expr]], users: list[dict[int, None]], node: int) -> None:

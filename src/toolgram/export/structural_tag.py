@@ -10,26 +10,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from toolgram.export import expressions as ex
 from toolgram.export.ebnf import EbnfWriter, excluded
-from toolgram.export.expressions import (
-    EMPTY,
-    Break,
-    Choice,
-    EngineFormat,
-    Expr,
-    Lit,
-    Members,
-    Note,
-    Seq,
-    Star,
-    Text,
-    Token,
-    inside,
-    members_in_turn,
-)
 
 
-def structural_tag(root: Expr, note: Note, length_limits: bool = False) -> str:
+def structural_tag(root: ex.Expr, note: ex.Note, length_limits: bool = False) -> str:
     """Return the whole tag as JSON text."""
     formats = _Formats(note, length_limits)
     made = formats.embedded(root) if _rules_can_write(root) else formats.of(root)
@@ -39,56 +24,57 @@ def structural_tag(root: Expr, note: Note, length_limits: bool = False) -> str:
 class _Formats:
     """Writes each part once; parts that occur in several places are the same object."""
 
-    def __init__(self, note: Note, length_limits: bool) -> None:
+    def __init__(self, note: ex.Note, length_limits: bool) -> None:
         self.note, self.length_limits = note, length_limits
-        self.known: dict[Expr, dict[str, Any]] = {}
+        self.known: dict[ex.Expr, dict[str, Any]] = {}
 
-    def of(self, expr: Expr) -> dict[str, Any]:
+    def of(self, expr: ex.Expr) -> dict[str, Any]:
         """Return the format of an expression."""
         if expr not in self.known:
             self.known[expr] = self._made(expr)
         return self.known[expr]
 
-    def _made(self, expr: Expr) -> dict[str, Any]:
+    def _made(self, expr: ex.Expr) -> dict[str, Any]:
         match expr:
-            case Lit():
+            case ex.Lit():
                 return {"type": "const_string", "value": expr.text}
-            case Break():
+            case ex.Break():
                 return {"type": "const_string", "value": ""}
-            case Text() if expr.within is None:
+            case ex.Text() if expr.within is None:
                 text: dict[str, Any] = {"type": "any_text", "excludes": list(excluded(expr, self.note))}
                 closer = {"type": "const_string", "value": expr.closer}
                 return {"type": "sequence", "elements": [text, closer]} if expr.closer else text
-            case Token():
+            case ex.Token():
                 return {"type": "token", "token": expr.text if expr.id is None else expr.id}
-            case EngineFormat():
+            case ex.EngineFormat():
                 return dict(json.loads(expr.text))
-        joins = isinstance(expr, Seq | Choice | Star | Members) and not _rules_can_write(expr)
+        joins = isinstance(expr, ex.Seq | ex.Choice | ex.Star | ex.Members) and not _rules_can_write(expr)
         return self._joined(expr) if joins else self.embedded(expr)
 
-    def _joined(self, expr: Expr) -> dict[str, Any]:
+    def _joined(self, expr: ex.Expr) -> dict[str, Any]:
         """Return parts of which one has no rules, as the tag joins them."""
         match expr:
-            case Seq():
+            case ex.Seq():
                 return {"type": "sequence", "elements": [self.of(each) for each in expr.parts]}
-            case Choice():
-                rest = [each for each in expr.options if each != EMPTY]
+            case ex.Choice():
+                rest = [each for each in expr.options if each != ex.EMPTY]
                 options = [self.of(each) for each in rest]
                 body = options[0] if len(options) == 1 else {"type": "or", "elements": options}
                 return body if len(rest) == len(expr.options) else {"type": "optional", "content": body}
-            case Star():
+            case ex.Star():
                 return {"type": "star", "content": self.of(expr.body)}
-        assert isinstance(expr, Members)
+        assert isinstance(expr, ex.Members)
         self.note("arguments are written in the order of the schema, because the tokens between them have no ids")
-        return self.of(members_in_turn(expr, self.note))
+        return self.of(ex.members_in_turn(expr, self.note))
 
-    def embedded(self, expr: Expr) -> dict[str, Any]:
+    def embedded(self, expr: ex.Expr) -> dict[str, Any]:
         """Return an expression as rules."""
         return {"type": "grammar", "grammar": EbnfWriter(self.note, self.length_limits).write(expr)}
 
 
-def _rules_can_write(expr: Expr) -> bool:
+def _rules_can_write(expr: ex.Expr) -> bool:
     """Return whether rules can write an expression: they know tokens by their ids, and no formats."""
     return not any(
-        isinstance(each, EngineFormat) or (isinstance(each, Token) and each.id is None) for each in inside(expr)
+        isinstance(each, ex.EngineFormat) or (isinstance(each, ex.Token) and each.id is None)
+        for each in ex.inside(expr)
     )

@@ -8,29 +8,13 @@ parser: text up to its marker, a literal, or either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from toolgram.errors import ToolgramError
+from toolgram.export import expressions as ex
 from toolgram.export.arguments import schema_text
 from toolgram.export.elements import Elements
-from toolgram.export.expressions import (
-    EMPTY,
-    NOTHING,
-    Chars,
-    Expr,
-    Forbidden,
-    Json,
-    Lit,
-    Member,
-    Members,
-    Note,
-    Text,
-    Token,
-    choice,
-    seq,
-    split,
-)
 from toolgram.export.markers import Tokens
 from toolgram.export.notations import MIXED, notated
 from toolgram.export.requests import Tool
@@ -41,7 +25,7 @@ from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 
-def noting(tool: Tool, note: Note) -> Note:
+def noting(tool: Tool, note: ex.Note) -> ex.Note:
     """Return a function that adds notes about one function of the request."""
     return lambda words: note(f"{tool.name}: {words}")
 
@@ -56,30 +40,30 @@ class _Place(NamedTuple):
 class TaggedArguments:
     """Writes the tagged arguments of a format for one request."""
 
-    def __init__(self, spec: Spec, paths: ObservedPaths, note: Note, tokens: Tokens) -> None:
+    def __init__(self, spec: Spec, paths: ObservedPaths, note: ex.Note, tokens: Tokens) -> None:
         self.spec, self.paths, self.note, self.tokens = spec, paths, note, tokens
         self.rows = rows_of(spec)
-        self.known_members: dict[tuple[Any, ...], Expr] = {}
+        self.known_members: dict[tuple[Any, ...], ex.Expr] = {}
 
-    def members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> Expr:
+    def members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> ex.Expr:
         """Return all arguments of a function, each in its first and its later form."""
         key = (tool.name, *first)
         if key not in self.known_members:
             forms = (self._members_of(tool, form, first, later, waiting) for form in tool.forms)
-            self.known_members[key] = choice(*forms)
+            self.known_members[key] = ex.choice(*forms)
         return self.known_members[key]
 
     def _members_of(
         self, tool: Tool, schema: Mapping[str, Any], first: list[Edge], later: list[Edge], waiting: str
-    ) -> Expr:
+    ) -> ex.Expr:
         """Return the arguments of one alternative of the schema."""
         note = noting(tool, self.note)
 
-        def written(key: str | tuple[str, ...], declared: Any) -> tuple[Expr, Expr]:
-            again = choice(*(self._member(tool, edge, key, declared, waiting) for edge in later))
+        def written(key: str | tuple[str, ...], declared: Any) -> tuple[ex.Expr, ex.Expr]:
+            again = ex.choice(*(self._member(tool, edge, key, declared, waiting) for edge in later))
             if first == later:
                 return again, again
-            return choice(*(self._member(tool, edge, key, declared, waiting) for edge in first)), again
+            return ex.choice(*(self._member(tool, edge, key, declared, waiting) for edge in first)), again
 
         required = set(schema.get("required", ()))
         properties: dict[str, Any] = {
@@ -88,68 +72,60 @@ class TaggedArguments:
         extra = sorted(set(schema) - {"type", "properties", "required", "additionalProperties", "$defs"})
         if extra:
             note(f"{', '.join(extra)} of the parameters is not enforced on tagged arguments")
-        found: list[Member] = []
+        found: list[ex.Member] = []
         for name, declared in properties.items():
             begun, again = written(name, declared)
-            if begun == NOTHING and name in required:
+            if begun == ex.NOTHING and name in required:
                 note(f"the parameter {name!r} cannot be written in this format, so no call can be")
-                return NOTHING
-            if begun == NOTHING:
+                return ex.NOTHING
+            if begun == ex.NOTHING:
                 note(f"the parameter {name!r} cannot be written in this format")
                 continue
-            found.append(Member(name, begun, again, name in required))
+            found.append(ex.Member(name, begun, again, name in required))
         beyond = True if "patternProperties" in schema else schema.get("additionalProperties", True)
-        if beyond is not False and all(kind != "string" for kind in _kinds(tool, beyond)):
+        if beyond is not False and not _texts_and_others(tool, beyond)[0]:
             note("further arguments would be read as text, so they are not allowed")
         elif beyond is not False:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
-            found.append(Member("", begun, again, False))
-            if begun == NOTHING:  # the marker that closes the argument also has the key: only known names are possible
+            found.append(ex.Member("", begun, again, False))
+            if (
+                begun == ex.NOTHING
+            ):  # the marker that closes the argument also has the key: only known names are possible
                 others = [name for name in tool.names if name not in schema.get("properties", {})]
-                found[-1:] = [Member(name, *written(name, beyond), False) for name in others]
-        return Members(tuple(found), True) if found else NOTHING
+                found[-1:] = [ex.Member(name, *written(name, beyond), False) for name in others]
+        return ex.Members(tuple(found), True) if found else ex.NOTHING
 
-    def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> Expr:
+    def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> ex.Expr:
         """Return one argument, from the edge that begins it to the place where another may begin."""
-        first, begun = _Place(""), _Place(edge.dest)
-        equations: dict[_Place, dict[_Place | None, Expr]] = {
-            first: {begun: seq(Lit(edge.lead), self._key_label(edge, key))}
-        }
-        pending, order = [begun], [first]
-        while pending:
-            place = pending.pop()
-            if place in equations:
-                continue
-            row: dict[_Place | None, Expr] = {}
-            if place.state == waiting:
-                row[None] = EMPTY
-            else:
-                for each in self.paths.edges.get(place.state, ()):
-                    if "close_arguments" in each.actions:
-                        continue
-                    echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
-                    label = EMPTY if echoed else self._value_label(tool, each, key, declared)
-                    label = seq(Lit(each.lead), label)
-                    source = self.spec.states[each.source]
-                    dest = _Place(each.dest, source.meaning == "value" and source.echo)
-                    if label != NOTHING:
-                        row[dest] = choice(row[dest], label) if dest in row else label
-                        pending.append(dest)
-            equations[place] = row
-            order.append(place)
-        return solve(equations, order, first)
 
-    def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> Expr:
+        def moves(place: _Place) -> Iterator[tuple[ex.Expr, _Place | None]]:
+            if place.state in ("", waiting):
+                begins = ex.seq(ex.Lit(edge.lead), self._key_label(edge, key))
+                yield (ex.EMPTY, None) if place.state else (begins, _Place(edge.dest))
+                return
+            for each in self.paths.edges.get(place.state, ()):
+                if "close_arguments" in each.actions:
+                    continue
+                echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
+                label = ex.EMPTY if echoed else self._value_label(tool, each, key, declared)
+                source = self.spec.states[each.source]
+                if label != ex.NOTHING:
+                    echoes = source.meaning == "value" and source.echo
+                    yield ex.seq(ex.Lit(each.lead), label), _Place(each.dest, echoes)
+
+        return solve(_Place(""), moves)
+
+    def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
         shape = self.spec.terminals.get(edge.trigger)
         if not isinstance(shape, Run) or edge.text.isspace():
             return self.tokens.written(edge.text)
         if isinstance(key, str):
-            return Lit(key) if re.fullmatch(shape.pattern, key) else NOTHING
+            return ex.Lit(key) if re.fullmatch(shape.pattern, key) else ex.NOTHING
         first, rest = characters_of(shape.first, WORD[:52] + "_"), characters_of(rest_of(shape), WORD)
-        return Chars(first, rest, 32, key)
+        return ex.Chars(first, rest, 32, key)
 
-    def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> Expr:
+    def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         marker = self.tokens.written(edge.text)
         state = self.spec.states[edge.source]
         if state.meaning != "value":
@@ -160,40 +136,32 @@ class TaggedArguments:
             if state.typed not in VALUE_WRITERS:
                 raise ToolgramError(f"values that are tagged `{state.typed}` cannot be exported")
             written = VALUE_WRITERS[state.typed](self, tool, key, declared)
-            return written if edge.trigger == "value_end" else seq(written, marker)
+            return written if edge.trigger == "value_end" else ex.seq(written, marker)
         if edge.trigger == "value_end":
             return self._literal(tool, declared, with_text=not self._has_text_frame())
         if state.echo and not isinstance(key, str):
-            return NOTHING  # its closing marker repeats a key that is not known
+            return ex.NOTHING  # its closing marker repeats a key that is not known
         name = key if isinstance(key, str) else ""
         echoed = name if state.echo else ""  # the end of the marker; the state after it does not read it again
         if state.typed == "json":
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
-            return seq(literal, marker, Lit(echoed))
-        raw = choice(*(self._raw(tool, name, each, edge, echoed) for each in self._texts(tool, declared)))
-        head, _ = split(raw)
-        if state.typed == "text" or (isinstance(head, Text) and head.within is None):
+            return ex.seq(literal, marker, ex.Lit(echoed))
+        texts, _ = _texts_and_others(tool, declared)
+        free = [form for form in texts if not set(form) - {"type"}]  # which includes any value
+        raw = ex.choice(*(self._raw(tool, name, each, edge, echoed) for each in free[:1] or texts))
+        head, _ = ex.split(raw)
+        if state.typed == "text" or (isinstance(head, ex.Text) and head.within is None):
             return raw
-        return choice(raw, seq(self._literal(tool, declared, with_text=False), marker, Lit(echoed)))
+        return ex.choice(raw, ex.seq(self._literal(tool, declared, with_text=False), marker, ex.Lit(echoed)))
 
-    def _texts(self, tool: Tool, declared: Any) -> list[Mapping[str, Any]]:
-        """Return the alternatives of a schema that are text, which includes any value."""
-        found: list[Mapping[str, Any]] = []
-        for form in alternatives(declared, tool.schema.get("$defs", {})):
-            texts = [each for each in form.get("enum", ()) if isinstance(each, str)]
-            if form.get("type", "string") == "string" and ("enum" not in form or texts):
-                found.append({"enum": texts} if texts else form)
-        free = [form for form in found if not set(form) - {"type"}]
-        return free[:1] or found
-
-    def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
+    def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         """Return a value with elements inside, up to the tag that closes it."""
         if not isinstance(key, str) and len(self.spec.notation) < 4:
-            return NOTHING  # that tag has a key that is not known
+            return ex.NOTHING  # that tag has a key that is not known
         elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note), self.tokens)
         return elements.argument(str(key), declared)
 
-    def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
+    def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         """Return a value in the format's own quotes."""
         opening, closing = self.spec.notation
         ends = {each.trigger for each in self.spec.transitions if "unclosed_value" in each.actions}
@@ -209,21 +177,22 @@ class TaggedArguments:
             for edge in edges
         )
 
-    def _literal(self, tool: Tool, declared: Any, with_text: bool) -> Expr:
+    def _literal(self, tool: Tool, declared: Any, with_text: bool) -> ex.Expr:
         """Return a value as JSON, or also as Python if the format writes it; without text, unless `with_text`."""
-        schema = declared if with_text else _without_text(tool, declared)
-        if schema is False:
-            return NOTHING
-        definitions = tool.schema.get("$defs", {})
-        written: Expr = Json(schema_text(schema, definitions))
-        alike = {"integer", "number"}.issuperset(_kinds(tool, schema))  # Python writes numbers as JSON does
-        if self.paths.python_values and not alike:
+        texts, others = _texts_and_others(tool, declared)
+        schema = declared if with_text else others[0] if len(others) == 1 else {"anyOf": others}
+        if not with_text and not others:
+            return ex.NOTHING
+        written: ex.Expr = ex.Json(schema_text(schema, tool.schema.get("$defs", {})))
+        forms = [*texts, *others] if with_text else others
+        numbers = all(form.get("type") in ("integer", "number") for form in forms)
+        if self.paths.python_values and not numbers:  # which Python writes as JSON does
             values = Values(tool.schema, noting(tool, self.note), MIXED)
             start = values.value(schema)
-            written = choice(written, values.rules(start)) if start != NOTHING else written
+            written = ex.choice(written, values.rules(start)) if start != ex.NOTHING else written
         return written
 
-    def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> Expr:
+    def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> ex.Expr:
         """Return unescaped text, up to its closing marker."""
         texts, marker = declared.get("enum"), self.tokens.written(edge.text)
         if texts is not None:
@@ -232,46 +201,37 @@ class TaggedArguments:
                     self.note(
                         f"{tool.name}: a value of {name!r} contains the marker that would end it, and cannot be written"
                     )
-            return seq(choice(*(Lit(each) for each in texts if edge.text not in each)), marker, Lit(echoed))
+            return ex.seq(ex.choice(*(ex.Lit(each) for each in texts if edge.text not in each)), marker, ex.Lit(echoed))
         within = text_of_schema(declared, noting(tool, self.note))
         found = []
         for trigger in self.rows[edge.source]:
             shape = self.spec.terminals.get(trigger)
             if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
                 found.append(shape.text + echoed)
-        forbidden = Forbidden(tuple(dict.fromkeys(found)))
-        if isinstance(marker, Token):
-            return seq(Text(forbidden, "", within), marker, Lit(echoed))
-        return Text(forbidden, edge.text + echoed, within)
+        return self.tokens.text_until(edge.text + echoed, dict.fromkeys(found), within)
 
 
 READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "json")
 # Values with a notation of their own, by the tag of their state: each function writes the value of a parameter with
 # this key and this declared schema.
-VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ...], Any], Expr]] = {
+VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ...], Any], ex.Expr]] = {
     "elements": TaggedArguments.elements,
     "notated": TaggedArguments.notated,
 }
 
 
-def _kinds(tool: Tool, declared: Any) -> list[str]:
-    """Return the types of the alternatives of a schema; `string` for any type, which is read as text."""
-    names: dict[type, str] = {str: "string", dict: "object", list: "array"}
-    found = []
-    for form in alternatives(declared, tool.schema.get("$defs", {})):
-        found += [names.get(type(each), "scalar") for each in form.get("enum", ())] or [form.get("type", "string")]
-    return found
-
-
-def _without_text(tool: Tool, declared: Any) -> Any:
-    """Return the schema of the values that are not text; False if there are none."""
-    kept: list[Mapping[str, Any]] = []
+def _texts_and_others(tool: Tool, declared: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return the alternatives of a schema that are text, and those that are not. Any value is both."""
+    texts: list[Mapping[str, Any]] = []
+    others: list[Mapping[str, Any]] = []
     for form in alternatives(declared, tool.schema.get("$defs", {})):
         if "enum" in form:
-            others = [each for each in form["enum"] if not isinstance(each, str)]
-            kept += [{"enum": others}] if others else []
+            for found, is_text in ((texts, True), (others, False)):
+                if values := [each for each in form["enum"] if isinstance(each, str) == is_text]:
+                    found.append({"enum": values})
         elif form == {}:
-            kept += [{"type": kind} for kind in ("number", "boolean", "null", "array", "object")]
-        elif form["type"] != "string":
-            kept.append(form)
-    return False if not kept else kept[0] if len(kept) == 1 else {"anyOf": kept}
+            texts.append(form)
+            others += [{"type": kind} for kind in ("number", "boolean", "null", "array", "object")]
+        else:
+            (texts if form["type"] == "string" else others).append(form)
+    return texts, others

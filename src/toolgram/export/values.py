@@ -9,30 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from toolgram.export import expressions as ex
 from toolgram.export.digits import integers, numbers
-from toolgram.export.ecmascript import ALL, FORMATS, FORMS_ONLY, format_text, pattern_text, shortened
-from toolgram.export.expressions import (
-    EMPTY,
-    NOTHING,
-    Class,
-    Expr,
-    Lit,
-    Member,
-    Members,
-    Note,
-    OtherName,
-    Ref,
-    Repeat,
-    Rules,
-    Star,
-    choice,
-    inside,
-    members_in_turn,
-    optional,
-    seq,
-    star,
-    without_characters,
-)
+from toolgram.export.ecmascript import ALL, FORMATS, FORMS_ONLY, pattern_text, shortened
 from toolgram.export.notations import JSON, MOST_IN_NAME, Notation
 from toolgram.limits import MAX_BOUND_DIGITS, MOST_MULTIPLES
 
@@ -40,42 +19,42 @@ from toolgram.limits import MAX_BOUND_DIGITS, MOST_MULTIPLES
 class Values:
     """The values of one normal form. `value` returns an expression, `rules` the language with all rules it uses."""
 
-    def __init__(self, root: Mapping[str, Any], note: Note, notation: Notation) -> None:
+    def __init__(self, root: Mapping[str, Any], note: ex.Note, notation: Notation) -> None:
         self.definitions: Mapping[str, Any] = root.get("$defs", {})
         self.note, self.notation = note, notation
-        self.made: dict[str, Expr] = dict(notation.kinds)
+        self.made: dict[str, ex.Expr] = dict(notation.kinds)
         self.pending: list[str] = []
 
-    def rules(self, start: Expr) -> Rules:
+    def rules(self, start: ex.Expr) -> ex.Rules:
         """Return the language that begins with `start`."""
         self.finish()
-        used: dict[str, Expr] = {}
+        used: dict[str, ex.Expr] = {}
         pending = list(_refs(start))
         while pending:
             name = pending.pop()
             if name in self.made and name not in used:
                 used[name] = self.made[name]
                 pending += _refs(self.made[name])
-        return Rules("start", (("start", start), *used.items()))
+        return ex.Rules("start", (("start", start), *used.items()))
 
-    def alone_or_rules(self, start: Expr) -> Expr:
+    def alone_or_rules(self, start: ex.Expr) -> ex.Expr:
         """Return the language that begins with `start`, or the expression itself if it uses no rule."""
-        while isinstance(start, Ref) and start.name in self.notation.kinds:
+        while isinstance(start, ex.Ref) and start.name in self.notation.kinds:
             start = self.made[start.name]
         return self.rules(start) if next(_refs(start), None) else start
 
-    def value(self, schema: Any) -> Expr:
+    def value(self, schema: Any) -> ex.Expr:
         """Return how a value of this schema is written."""
         if schema is True or schema == {}:
             return self.notation.ref("any")
         if not isinstance(schema, Mapping):
-            return NOTHING
+            return ex.NOTHING
         if "$ref" in schema:
             return self._reference(schema["$ref"].removeprefix("#/$defs/"))
         if "enum" in schema:
-            return choice(*(self.notation.constant(each) for each in schema["enum"]))
+            return ex.choice(*(self.notation.constant(each) for each in schema["enum"]))
         if "anyOf" in schema:
-            return choice(*(self.value(each) for each in schema["anyOf"]))
+            return ex.choice(*(self.value(each) for each in schema["anyOf"]))
         kind = schema.get("type", "any")
         if not set(schema) - {"type", "$defs"} or (kind == "object" and _is_any_object(schema)):
             return self.notation.ref(kind)
@@ -87,11 +66,11 @@ class Values:
             "object": self._object,
         }[kind](schema)
 
-    def _reference(self, name: str) -> Expr:
+    def _reference(self, name: str) -> ex.Expr:
         if name not in self.made:
-            self.made[name] = NOTHING  # until `finish`
+            self.made[name] = ex.NOTHING  # until `finish`
             self.pending.append(name)
-        return Ref(name)
+        return ex.Ref(name)
 
     def finish(self) -> None:
         """Make the definitions in use one by one, without recursion: a long chain of them may refer to each other."""
@@ -99,11 +78,11 @@ class Values:
             name = self.pending.pop(0)
             self.made[name] = self.value(self.definitions[name])
 
-    def _string(self, schema: Mapping[str, Any]) -> Expr:
+    def _string(self, schema: Mapping[str, Any]) -> ex.Expr:
         text = text_of_schema(schema, self.note)
         return self.notation.ref("string") if text is None else self.notation.quote(text)
 
-    def _number(self, schema: Mapping[str, Any]) -> Expr:
+    def _number(self, schema: Mapping[str, Any]) -> ex.Expr:
         kind = schema["type"]
         low = schema.get("minimum", schema.get("exclusiveMinimum"))
         high = schema.get("maximum", schema.get("exclusiveMaximum"))
@@ -112,7 +91,7 @@ class Values:
             if isinstance(step, int) and isinstance(low, int) and isinstance(high, int) and kind == "integer":
                 multiples = range(-(-low // step) * step, high + 1, step)
                 if len(multiples) <= MOST_MULTIPLES:
-                    return choice(*(Lit(str(each)) for each in multiples))
+                    return ex.choice(*(ex.Lit(str(each)) for each in multiples))
             self.note(f"multipleOf {step} is not enforced")
         for bound in (low, high):
             if bound is not None and abs(bound) > 10**MAX_BOUND_DIGITS:
@@ -124,7 +103,7 @@ class Values:
             return integers(low, high)
         return numbers(low, "exclusiveMinimum" in schema, high, "exclusiveMaximum" in schema)
 
-    def _array(self, schema: Mapping[str, Any]) -> Expr:
+    def _array(self, schema: Mapping[str, Any]) -> ex.Expr:
         first = [self.value(each) for each in schema.get("prefixItems", ())]
         rest = self.value(schema["items"]) if "items" in schema else self.notation.ref("any")
         least, most = schema.get("minItems", 0), schema.get("maxItems")
@@ -134,31 +113,33 @@ class Values:
         more = None if most is None else most - max(len(first), 1)
         here = first or ([rest] if more is None or more >= 0 else [])
         if not here:
-            return seq(Lit("["), edge, Lit("]"))
-        following = times(seq(separator, rest), max(least - len(here), 0), more)
+            return ex.seq(ex.Lit("["), edge, ex.Lit("]"))
+        following = times(ex.seq(separator, rest), max(least - len(here), 0), more)
         for at in range(len(here) - 1, 0, -1):
-            following = seq(separator, here[at], following)
-            following = following if at < least else optional(following)
-        body = seq(here[0], following, edge)
-        return seq(Lit("["), edge, body if least else optional(body), Lit("]"))
+            following = ex.seq(separator, here[at], following)
+            following = following if at < least else ex.optional(following)
+        body = ex.seq(here[0], following, edge)
+        return ex.seq(ex.Lit("["), edge, body if least else ex.optional(body), ex.Lit("]"))
 
-    def whole_object(self, schema: Mapping[str, Any]) -> Expr:
+    def whole_object(self, schema: Mapping[str, Any]) -> ex.Expr:
         """Return the arguments of a call, whose members may be in any order."""
         forms = alternatives(schema, self.definitions)
         if any(set(each) <= {"type"} or "enum" in each or _is_any_object(each) for each in forms):
             return self.value(schema)
-        return choice(*(self._object(each, any_order=True) for each in forms))
+        return ex.choice(*(self._object(each, any_order=True) for each in forms))
 
-    def _object(self, schema: Mapping[str, Any], any_order: bool = False) -> Expr:
+    def _object(self, schema: Mapping[str, Any], any_order: bool = False) -> ex.Expr:
         found = self.members(schema, any_order)
         edge = self.notation.edge
         if not found.members:
-            return seq(Lit("{"), edge, Lit("}"))
-        body = seq(self._counted(schema, found) or (found if any_order else members_in_turn(found, self.note)), edge)
+            return ex.seq(ex.Lit("{"), edge, ex.Lit("}"))
+        body = ex.seq(
+            self._counted(schema, found) or (found if any_order else ex.members_in_turn(found, self.note)), edge
+        )
         may_be_empty = not schema.get("required") and not schema.get("minProperties")
-        return seq(Lit("{"), edge, optional(body) if may_be_empty else body, Lit("}"))
+        return ex.seq(ex.Lit("{"), edge, ex.optional(body) if may_be_empty else body, ex.Lit("}"))
 
-    def _counted(self, schema: Mapping[str, Any], found: Members) -> Expr | None:
+    def _counted(self, schema: Mapping[str, Any], found: ex.Members) -> ex.Expr | None:
         """Return the members of a map with a limited number of them."""
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         if least <= len(schema.get("required", ())) + (1 if not schema.get("required") else 0) and most is None:
@@ -166,38 +147,38 @@ class Values:
         if any(each.name for each in found.members):
             self.note("minProperties and maxProperties are not enforced beside properties")
             return None
-        first = choice(*(each.first for each in found.members))
-        later = choice(*(each.later for each in found.members))
+        first = ex.choice(*(each.first for each in found.members))
+        later = ex.choice(*(each.later for each in found.members))
         self.note("the names of a map are not counted apart: a name may be repeated")
-        return seq(first, times(later, max(least - 1, 0), None if most is None else max(most - 1, 0)))
+        return ex.seq(first, times(later, max(least - 1, 0), None if most is None else max(most - 1, 0)))
 
-    def members(self, schema: Mapping[str, Any], any_order: bool) -> Members:
+    def members(self, schema: Mapping[str, Any], any_order: bool) -> ex.Members:
         """Return the members of an object."""
         key = self.notation.member_name
         separator, member = self.notation.separator, self.notation.member
         required = set(schema.get("required", ()))
         properties = schema.get("properties", {})
-        found: list[Member] = []
+        found: list[ex.Member] = []
 
-        def add(name: str, written: Expr, needed: bool) -> None:
-            found.append(Member(name, written, seq(separator, written), needed))
+        def add(name: str, written: ex.Expr, needed: bool) -> None:
+            found.append(ex.Member(name, written, ex.seq(separator, written), needed))
 
         for name, declared in properties.items():
             value = self.value(declared)
-            if value != NOTHING:
+            if value != ex.NOTHING:
                 add(name, member(key(name), value), name in required)
         for pattern, declared in schema.get("patternProperties", {}).items():
             text = pattern_text(pattern)
             if text is None:
                 self.note(f"the pattern {shortened(pattern)} of names is not enforced")
-                text = Star(ALL)
+                text = ex.Star(ALL)
             add("", member(self.notation.quote(text), self.value(declared)), False)
         further = schema.get("additionalProperties", True)
         if further is not False:
             add("", member(self._other_name(schema, tuple(properties)), self.value(further)), False)
-        return Members(tuple(found), any_order)
+        return ex.Members(tuple(found), any_order)
 
-    def _other_name(self, schema: Mapping[str, Any], declared: tuple[str, ...]) -> Expr:
+    def _other_name(self, schema: Mapping[str, Any], declared: tuple[str, ...]) -> ex.Expr:
         """Return a name that is not declared: one that begins with another character."""
         if schema.get("patternProperties"):
             self.note("a name that fits a pattern may have the value of one that fits none")
@@ -212,27 +193,28 @@ class Values:
         if not declared:
             return self.notation.any_name() if text is None else self.notation.quote(text)
         if self.notation is JSON:
-            return OtherName(declared)
+            return ex.OtherName(declared)
         if bare := self.notation.bare:
             first = other_beginnings(declared, bare, self.note)
-            return seq(first, Repeat(bare, 0, MOST_IN_NAME - 1, is_length=True)) if first.ranges else NOTHING
+            return ex.seq(first, ex.Repeat(bare, 0, MOST_IN_NAME - 1, is_length=True)) if first.ranges else ex.NOTHING
         return self.notation.quote(other_names(declared, self.note))
 
 
-def other_beginnings(declared: Sequence[str], among: Class, note: Note) -> Class:
+def other_beginnings(declared: Sequence[str], among: ex.Class, note: ex.Note) -> ex.Class:
     """Return the characters with which none of some names begins."""
-    note("names that no schema declares begin with another character than those that are declared")
-    return Class(without_characters(among.ranges, {ord(name[0]) for name in declared if name}))
+    if declared:
+        note("names that no schema declares begin with another character than those that are declared")
+    return ex.Class(ex.without_characters(among.ranges, {ord(name[0]) for name in declared if name}))
 
 
-def other_names(declared: Sequence[str], note: Note) -> Expr:
+def other_names(declared: Sequence[str], note: ex.Note) -> ex.Expr:
     """Return texts that differ from some names: those that begin with another character."""
-    return seq(other_beginnings(declared, ALL, note), Star(ALL))
+    return ex.seq(other_beginnings(declared, ALL, note), ex.Star(ALL))
 
 
-def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
+def text_of_schema(schema: Mapping[str, Any], note: ex.Note) -> ex.Expr | None:
     """Return the texts that a schema of the type `string` allows; None for any text."""
-    found: Expr | None = None
+    found: ex.Expr | None = None
     if "pattern" in schema:
         found = pattern_text(schema["pattern"])
         if found is None:
@@ -241,40 +223,40 @@ def text_of_schema(schema: Mapping[str, Any], note: Note) -> Expr | None:
         if found is not None or form not in FORMATS:
             note(f"the format {form} is not enforced{' beside a pattern' * (found is not None)}")
         else:
-            found = format_text(form)
+            found = pattern_text(FORMATS[form])
             if form in FORMS_ONLY:
                 note(f"the format {form} is enforced in its form, but not {FORMS_ONLY[form]}")
     return _with_length(found, schema, note)
 
 
-def _with_length(found: Expr | None, schema: Mapping[str, Any], note: Note) -> Expr | None:
+def _with_length(found: ex.Expr | None, schema: Mapping[str, Any], note: ex.Note) -> ex.Expr | None:
     """Return texts with the limits on their length that a schema has."""
     low, high = schema.get("minLength", 0), schema.get("maxLength")
     if found is None:
-        return Repeat(ALL, low, high, True) if low or high is not None else None
+        return ex.Repeat(ALL, low, high, True) if low or high is not None else None
     if not low and high is None:
         return found
-    if isinstance(found, Repeat) and isinstance(found.body, Class):  # one class of characters, repeated
+    if isinstance(found, ex.Repeat) and isinstance(found.body, ex.Class):  # one class of characters, repeated
         most = min((each for each in (found.high, high) if each is not None), default=None)
-        return Repeat(found.body, max(low, found.low), most, True)
-    if isinstance(found, Star) and isinstance(found.body, Class):
-        return Repeat(found.body, low, high, True)
+        return ex.Repeat(found.body, max(low, found.low), most, True)
+    if isinstance(found, ex.Star) and isinstance(found.body, ex.Class):
+        return ex.Repeat(found.body, low, high, True)
     note(f"{'minLength and maxLength' if low and high else 'maxLength' if high else 'minLength'} is not enforced "
          "beside a pattern or a format")  # fmt: skip
     return found
 
 
-def times(body: Expr, low: int, high: int | None) -> Expr:
+def times(body: ex.Expr, low: int, high: int | None) -> ex.Expr:
     """Return an expression repeated from `low` to `high` times."""
-    if body == NOTHING:
-        return EMPTY if not low else NOTHING
+    if body == ex.NOTHING:
+        return ex.EMPTY if not low else ex.NOTHING
     if high == 0:
-        return EMPTY
+        return ex.EMPTY
     if (low, high) == (0, None):
-        return star(body)
+        return ex.star(body)
     if (low, high) == (0, 1):
-        return optional(body)
-    return Repeat(body, low, high) if (low, high) != (1, 1) else body
+        return ex.optional(body)
+    return ex.Repeat(body, low, high) if (low, high) != (1, 1) else body
 
 
 def _is_any_object(schema: Mapping[str, Any]) -> bool:
@@ -302,5 +284,5 @@ def alternatives(schema: Any, definitions: Mapping[str, Any]) -> list[Mapping[st
     return found
 
 
-def _refs(expr: Expr) -> Iterator[str]:
-    return (each.name for each in inside(expr) if isinstance(each, Ref))
+def _refs(expr: ex.Expr) -> Iterator[str]:
+    return (each.name for each in ex.inside(expr) if isinstance(each, ex.Ref))

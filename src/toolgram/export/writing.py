@@ -11,40 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
+from toolgram.export import expressions as ex
 from toolgram.export.ecmascript import ALL
-from toolgram.export.expressions import (
-    EMPTY,
-    NOTHING,
-    Blanks,
-    Break,
-    Chars,
-    Choice,
-    Class,
-    Expr,
-    Json,
-    Lit,
-    Members,
-    Note,
-    OtherName,
-    Quoted,
-    Ref,
-    Repeat,
-    Rules,
-    Seq,
-    Star,
-    Text,
-    Token,
-    children,
-    class_of,
-    complement,
-    members_in_any_order,
-    members_in_turn,
-    rebuilt,
-    star,
-    without_characters,
-)
 from toolgram.export.notations import BASE, JSON
 from toolgram.export.texts import text_automaton
 from toolgram.export.values import Values, other_names
@@ -61,19 +32,19 @@ class RuleWriter:
     most_counted = 6
     most_required = 5  # if there are at most this many.
 
-    def __init__(self, note: Note, length_limits: bool = False) -> None:
+    def __init__(self, note: ex.Note, length_limits: bool = False) -> None:
         self.note, self.length_limits = note, length_limits  # whether limits on the length of a text must hold
         self.rules: list[tuple[str, Piece]] = []
         self.names: dict[Any, str] = {}
         self.counts: dict[str, int] = {}
-        self.uses: dict[Expr, int] = {}
+        self.uses: dict[ex.Expr, int] = {}
         self.prefix = ""  # of the rules of an inner language
 
-    def write(self, root: Expr) -> str:
+    def write(self, root: ex.Expr) -> str:
         """Return the whole grammar."""
         return self.text_of_rules(self.all_rules(root))
 
-    def all_rules(self, root: Expr) -> list[tuple[str, Piece]]:
+    def all_rules(self, root: ex.Expr) -> list[tuple[str, Piece]]:
         """Return the rules of the grammar, beginning with the start rule."""
         body = self.body(self.counted(root))
         return [(self.root_name, body), *self.rules]
@@ -82,16 +53,16 @@ class RuleWriter:
         """Return rules in the notation of the target."""
         return "".join(f"{name} {self.arrow} {spelled(body)}\n" for name, body in rules)
 
-    def counted(self, root: Expr) -> Expr:
+    def counted(self, root: ex.Expr) -> ex.Expr:
         """Count how often each part occurs in an expression that is to be written, and return it."""
         pending = [root]
         while pending:
             here = pending.pop()
-            if isinstance(here, Lit):  # never a rule of its own
+            if isinstance(here, ex.Lit):  # never a rule of its own
                 continue
             self.uses[here] = self.uses.get(here, 0) + 1
-            if self.uses[here] == 1 and not isinstance(here, Members | Rules):
-                pending += children(here)
+            if self.uses[here] == 1 and not isinstance(here, ex.Members | ex.Rules):
+                pending += ex.children(here)
         return root
 
     def new(self, kind: str) -> str:
@@ -119,41 +90,37 @@ class RuleWriter:
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
-    def body(self, expr: Expr) -> Piece:
+    def body(self, expr: ex.Expr) -> Piece:
         """Return an expression as the body of a rule."""
-        if isinstance(expr, Choice):
+        if isinstance(expr, ex.Choice):
             return either(*(self.option(each) for each in expr.options))
         return self.option(expr)
 
-    def option(self, expr: Expr) -> Piece:
+    def option(self, expr: ex.Expr) -> Piece:
         """Return an expression as one of several alternatives."""
-        return self.of_seq(expr) if isinstance(expr, Seq) else self.item(expr)
+        return self.of_seq(expr) if isinstance(expr, ex.Seq) else self.item(expr)
 
-    def of_seq(self, expr: Seq) -> Piece:
+    def of_seq(self, expr: ex.Seq) -> Piece:
         """Return the items of a sequence."""
-        return row(*(self.item(each) for each in expr.parts if not isinstance(each, Break)))
+        return row(*(self.item(each) for each in expr.parts if not isinstance(each, ex.Break)))
 
-    def item(self, expr: Expr) -> Piece:
+    def item(self, expr: ex.Expr) -> Piece:
         """Return an expression as a part of another one: a part that several others share is a rule."""
-        if isinstance(expr, Seq | Choice | Star) and expr != EMPTY and self.uses.get(expr, 0) > 1:
-            written = self.of_star if isinstance(expr, Star) else self.body
+        if isinstance(expr, ex.Seq | ex.Choice | ex.Star) and expr != ex.EMPTY and self.uses.get(expr, 0) > 1:
+            written = self.of_star if isinstance(expr, ex.Star) else self.body
             return self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
-        return self.inner_item(expr)
+        if isinstance(expr, ex.Lit | ex.Break):
+            return self.literal(expr.text) if isinstance(expr, ex.Lit) else EMPTY_ROW
+        inline: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)  # each kind has a method
+        return inline
 
-    def inner_item(self, expr: Expr) -> Piece:
-        """Return an expression, inline or as a rule: each kind has a method."""
-        if isinstance(expr, Lit | Break):
-            return self.literal(expr.text) if isinstance(expr, Lit) else EMPTY_ROW
-        written: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)
-        return written
-
-    def of_choice(self, expr: Choice) -> Piece:
+    def of_choice(self, expr: ex.Choice) -> Piece:
         """Return a choice of options."""
-        rest = [each for each in expr.options if each != EMPTY]
+        rest = [each for each in expr.options if each != ex.EMPTY]
         found = either(*(self.option(each) for each in rest))
         return Counted(found, "?") if len(rest) < len(expr.options) else found
 
-    def of_star(self, expr: Star) -> Piece:
+    def of_star(self, expr: ex.Star) -> Piece:
         """Return a body repeated any number of times."""
         return Counted(self.body(expr.body), "*")
 
@@ -163,24 +130,24 @@ class RuleWriter:
         """Return a fixed text."""
         raise NotImplementedError
 
-    def of_token(self, expr: Token) -> Piece:
+    def of_token(self, expr: ex.Token) -> Piece:
         """Return one special token, by its id or its name."""
         return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
 
-    def of_class(self, expr: Class) -> Atom:
+    def of_class(self, expr: ex.Class) -> Atom:
         """Return one character of a set."""
         raise NotImplementedError
 
     def char_class(self, characters: str, negated: bool = False) -> Atom:
         """Return one of some characters, or of all others."""
-        found = class_of(characters)
-        return self.of_class(Class(complement(found.ranges)) if negated else found)
+        found = ex.class_of(characters)
+        return self.of_class(ex.Class(ex.complement(found.ranges)) if negated else found)
 
     def run(self, characters: str, most: int) -> Piece:
         """Return up to `most` of some characters."""
         return Counted(self.char_class(characters), f"{{0,{most}}}")
 
-    def of_chars(self, expr: Chars) -> Piece:
+    def of_chars(self, expr: ex.Chars) -> Piece:
         """Return a run of characters that differs from some texts."""
         if not expr.but:
             if expr.most == 1:
@@ -190,7 +157,7 @@ class RuleWriter:
             return row(self.char_class(expr.first), self.run(expr.rest, expr.most - 1))
         return self.rule(expr, "key", lambda: self._other_than(expr, ""))
 
-    def _other_than(self, expr: Chars, read: str) -> Piece:
+    def _other_than(self, expr: ex.Chars, read: str) -> Piece:
         """Return what may follow `read`, with which some of the excluded texts begin."""
         allowed = expr.rest if read else expr.first
         going = sorted({text[len(read)] for text in expr.but if text.startswith(read) and len(text) > len(read)})
@@ -204,15 +171,15 @@ class RuleWriter:
             options.append(EMPTY_ROW)
         return either(*options)
 
-    def text(self, expr: Text) -> Piece:
+    def text(self, expr: ex.Text) -> Piece:
         """Return free text."""
         raise NotImplementedError
 
-    def of_text(self, expr: Text) -> Piece:
+    def of_text(self, expr: ex.Text) -> Piece:
         """Return free text, or text of some form."""
         return self.text(expr) if expr.within is None else self.text_within(expr)
 
-    def automaton(self, expr: Text) -> Piece:
+    def automaton(self, expr: ex.Text) -> Piece:
         """Return free text, by its automaton."""
         key = (expr.forbidden, expr.closer)
         if key not in self.names:
@@ -227,24 +194,24 @@ class RuleWriter:
                 self.rules.append((name.text, either(*options)))
         return Atom(self.names[key])
 
-    def of_members(self, expr: Members) -> Piece:
+    def of_members(self, expr: ex.Members) -> Piece:
         """Return arguments: in any order if few must be counted, else in the order of the schema."""
         names = frozenset(member.name for member in expr.members if member.name)
         required = frozenset(member.name for member in expr.members if member.required)
         if expr.any_order and 1 < len(names) <= self.most_counted:
-            found = members_in_any_order(expr, names)
+            found = ex.members_in_any_order(expr, names)
         elif expr.any_order and len(names) > 1 and len(required) <= self.most_required:
             self.note(
                 f"where there are more than {self.most_counted} arguments, one that is not required may be repeated"
             )
-            found = members_in_any_order(expr, required)
+            found = ex.members_in_any_order(expr, required)
         else:
             if expr.any_order and len(names) > 1:
                 self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
-            found = members_in_turn(expr, self.note)
+            found = ex.members_in_turn(expr, self.note)
         return self.item(self.counted(found))
 
-    def of_rules(self, expr: Rules) -> Piece:
+    def of_rules(self, expr: ex.Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
         if expr not in self.names:
             outer = self.prefix
@@ -256,7 +223,7 @@ class RuleWriter:
             self.prefix = outer
         return Atom(self.names[expr])
 
-    def of_ref(self, expr: Ref) -> Piece:
+    def of_ref(self, expr: ex.Ref) -> Piece:
         """Return a rule of the inner language, or one that all languages share."""
         if expr.name in BASE:
             return self.base(expr.name)
@@ -272,47 +239,47 @@ class RuleWriter:
 
     # --- values ---------------------------------------------------------------------------------------------------
 
-    def of_json(self, expr: Json) -> Piece:
+    def of_json(self, expr: ex.Json) -> Piece:
         """Return the rules of a value."""
         key = ("json", expr)
         if key not in self.names:
             schema = json.loads(expr.schema)
             values = Values(schema, self.note, JSON)
             start = values.whole_object(schema) if expr.any_order else values.value(schema)
-            shared = isinstance(start, Ref) and start.name in BASE
+            shared = isinstance(start, ex.Ref) and start.name in BASE
             found = self.item(start) if shared else self.of_rules(values.rules(start))
             assert isinstance(found, Atom)
             self.names[key] = found.text
         return Atom(self.names[key])
 
-    def of_blanks(self, expr: Blanks | None = None) -> Piece:
+    def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
         return Counted(self.char_class(" \n\t\r"), "*")
 
-    def of_quoted(self, expr: Quoted) -> Piece:
+    def of_quoted(self, expr: ex.Quoted) -> Piece:
         """Return the rule of a text as a value, which may be used in many places."""
-        return self.rule(expr, "quoted", lambda: self.body(expr.body))
+        return self.rule(expr, "quoted", lambda: self.pattern(expr.body))
 
-    def of_othername(self, expr: OtherName) -> Piece:
+    def of_othername(self, expr: ex.OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
         return self.rule(expr, "key", lambda: self.body(self.name_but(expr)))
 
-    def name_but(self, expr: OtherName) -> Expr:
+    def name_but(self, expr: ex.OtherName) -> ex.Expr:
         """Return a name that begins with another character."""
         return JSON.quote(other_names(expr.but, self.note))
 
-    def of_repeat(self, expr: Repeat) -> Piece:
+    def of_repeat(self, expr: ex.Repeat) -> Piece:
         """Return a counted repetition."""
         if expr.high is None and expr.low == 0:
-            return self.item(star(expr.body))
+            return self.item(ex.star(expr.body))
         if max(expr.low, expr.high or 0) > MOST_COUNTED:
             self.note(f"a count of more than {MOST_COUNTED} is not enforced")
-            return self.item(Repeat(expr.body, min(expr.low, MOST_COUNTED), None))
+            return self.item(ex.Repeat(expr.body, min(expr.low, MOST_COUNTED), None))
         high = "" if expr.high is None else str(expr.high)
         count = str(expr.low) if expr.low == expr.high else f"{expr.low},{high}"
         return Counted(self.item(expr.body), f"{{{count}}}")
 
-    def text_within(self, expr: Text) -> Piece:
+    def text_within(self, expr: ex.Text) -> Piece:
         """Return free text that must fit a pattern: the pattern, without the characters with which a marker begins.
 
         A length alone is left out, because without those characters most texts could not be written.
@@ -329,27 +296,36 @@ class RuleWriter:
             self.note(f"a raw value with a pattern or a length holds none of the characters {shown}")
         return row(self.pattern(found), self.literal(expr.closer)) if expr.closer else self.pattern(found)
 
-    def pattern(self, expr: Expr) -> Piece:
+    def pattern(self, expr: ex.Expr) -> Piece:
         """Return a text of some form."""
         return self.body(expr)
 
 
-def is_length(expr: Expr) -> bool:
+def is_length(expr: ex.Expr) -> bool:
     """Return whether a pattern is only a limit on the length of a text."""
-    return isinstance(expr, Repeat) and expr.is_length and expr.body == ALL
+    return isinstance(expr, ex.Repeat) and expr.is_length and expr.body == ALL
 
 
-def narrowed(expr: Expr, codes: frozenset[int]) -> Expr:
+def narrowed(expr: ex.Expr, codes: frozenset[int]) -> ex.Expr:
     """Return a pattern without those of its texts that contain certain characters."""
     match expr:
-        case Lit():
-            return NOTHING if any(ord(char) in codes for char in expr.text) else expr
-        case Class():
-            found = without_characters(expr.ranges, codes)
-            return Class(found) if found else NOTHING
-        case Repeat() if narrowed(expr.body, codes) == NOTHING:
-            return NOTHING if expr.low else EMPTY
-    return rebuilt(expr, lambda each: narrowed(each, codes))
+        case ex.Lit():
+            return ex.NOTHING if any(ord(char) in codes for char in expr.text) else expr
+        case ex.Class():
+            found = ex.without_characters(expr.ranges, codes)
+            return ex.Class(found) if found else ex.NOTHING
+        case ex.Repeat() if narrowed(expr.body, codes) == ex.NOTHING:
+            return ex.NOTHING if expr.low else ex.EMPTY
+    return ex.rebuilt(expr, lambda each: narrowed(each, codes))
+
+
+@lru_cache(maxsize=512)
+def written_class(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str], everything: str) -> str:
+    """Return a character class in brackets; `everything` is written for the class of all characters."""
+    if not ex.is_wide(found):
+        return f"[{written_ranges(found, escaped)}]"
+    others = ex.complement(found)
+    return f"[^{written_ranges(others, escaped)}]" if others else everything
 
 
 def written_ranges(found: tuple[tuple[int, int], ...], escaped: Callable[[str], str]) -> str:
