@@ -7,7 +7,7 @@ arguments.
 
 * `json_table`, `json_values`: JSON at character level; the model's own bytes pass through,
 * `json_item`, `json_strings`: a JSON value that no marker ends; JSON written as a JSON string,
-* `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
+* `json_envelope`: the JSON object around a call, whose tokens are the machine's triggers, written as ijson does,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON as they arrive,
 * `json_repairs`, `python_repairs`, `literal_repairs`: the same with local mistakes,
 * `tagged_values`, `xml_values`: raw text or a literal between two markers,

@@ -109,12 +109,9 @@ def end_arguments(stream: Stream) -> None:
     if not isinstance(envelope, Envelope):
         stream.island = None
         stream.fire("object_end", "")
-    elif envelope.pushed("}"):
-        envelope.settle()
+    else:
         stream.reader = "envelope"
         stream.fire(f"end_map {stream.same(envelope.path)}", "")
-    else:
-        stream.unexpected_input()
 
 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
@@ -264,15 +261,9 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.broken:
         stream.unexpected_input()
     elif string.done:
-        closing = take_pieces(source.pieces)
         envelope.string = None
         envelope.scanner.state = envelope.scanner.after_value()
-        if envelope.pushed('""'):
-            envelope.settle()
-            stream.fire(f"end_map {stream.same(envelope.path)}", closing)
-        else:
-            source.pieces.append(closing)
-            stream.unexpected_input()
+        stream.fire(f"end_map {stream.same(envelope.path)}", take_pieces(source.pieces))
     return end
 
 
