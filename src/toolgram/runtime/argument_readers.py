@@ -241,17 +241,19 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
     stream.reader = "transcoded"
 
 
-def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read arguments in a JSON string: decode it, and stream the object in it."""
-    envelope, source = cast(Envelope, stream.island), stream.source
-    string = cast("JsonStringScanner", envelope.string)
+def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Read arguments in a JSON string, in an envelope or alone: decode it, and stream the object in it."""
+    island, source, reader = stream.island, stream.source, stream.reader
+    envelope = island if isinstance(island, Envelope) else None
+    string = cast("JsonStringScanner", island if envelope is None else envelope.string)
     end = string.read(text, pos, final or source.transcoding is not None)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.object_is_held and string.started:
-        opening = envelope.source + source.confirm()
-        envelope.source = ""
-        stream.fire(f"string {stream.same(envelope.path)}", opening)
-        stream.reader = "encoded"
+        if envelope is None:
+            begin_converted(stream)
+        else:
+            stream.fire(f"string {stream.same(envelope.path)}", envelope.take_source() + source.confirm())
+        stream.reader = reader
     if not source.object_is_held:
         say_converted(stream)
     if string.note:
@@ -261,33 +263,25 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.broken:
         stream.unexpected_input()
     elif string.done:
+        _end_string(stream, envelope)
+    return end
+
+
+def _end_string(stream: Stream, envelope: Envelope | None) -> None:
+    trigger = "object_end"
+    if envelope is None:
+        stream.island = None
+    else:
         envelope.string = None
         envelope.scanner.state = envelope.scanner.after_value()
-        stream.fire(f"end_map {stream.same(envelope.path)}", take_pieces(source.pieces))
-    return end
+        trigger = f"end_map {stream.same(envelope.path)}"
+    stream.fire(trigger, take_pieces(stream.source.pieces))
 
 
-def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read a JSON string that holds the arguments, outside any other JSON."""
-    string, source = cast("JsonStringScanner", stream.island), stream.source
-    end = string.read(text, pos, final)
-    source.hold_converted(string.out, text, pos, string.mark, end)
-    if source.object_is_held and string.started:
-        source.confirm_converted()
-        stream.fire("object_start", "")
-        stream.reader = "string"
-    if not source.object_is_held:
-        say_converted(stream)
-    if string.note:
-        stream.events.note("repaired_json", string.note)
-    if string.waits:
-        return stream.wait(text[end:])
-    if string.broken:
-        stream.unexpected_input()
-    elif string.done:
-        stream.island = None
-        stream.fire("object_end", take_pieces(source.pieces))
-    return end
+def begin_converted(stream: Stream) -> None:
+    """Begin arguments that are transcoded: their opening is confirmed."""
+    stream.source.confirm_converted()
+    stream.fire("object_start", "")
 
 
 def say_converted(stream: Stream) -> None:

@@ -41,7 +41,7 @@ from toolgram.runtime.argument_readers import (
     may_transcode,
     read_arguments,
     read_closed,
-    read_encoded,
+    read_string,
     skip_blanks_after_opening,
     transcode,
 )
@@ -496,6 +496,6 @@ ENVELOPE_READERS = {
     "envelope": read_envelope,
     "arguments": read_arguments,
     "closed": read_closed,
-    "encoded": read_encoded,
+    "encoded": read_string,
     "ignored": read_ignored,
 }

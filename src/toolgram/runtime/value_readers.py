@@ -13,6 +13,7 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol, next_symbol
+from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.position import WAIT
@@ -262,20 +263,14 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Pass a piece of `text` to the island, and emit what becomes certain. Return where it breaks or ends."""
-    repairs: list[str] = getattr(value, "repairs", [])
-    if type(value) is not TaggedValue:
-        known = len(repairs)
-        pos = _pass_on(stream, value, text, pos, _read_piece(value.read, text, pos, end, final))
-        if len(repairs) > known:
-            _note_repairs(stream, repairs[known:], getattr(value, "back", 0))
-        return pos
+    read = value.read_to_repair if type(value) is TaggedValue else value.read
     while True:
-        known = len(repairs)
-        pos = _pass_on(stream, value, text, pos, _read_piece(value.read_to_repair, text, pos, end, final))
-        if len(repairs) == known:
+        known = len(value.repairs)
+        pos = _pass_on(stream, value, text, pos, _read_piece(read, text, pos, end, final))
+        if len(value.repairs) == known:
             return pos
-        _note_repairs(stream, repairs[known:], value.back)
-        if pos == end or value.broken:
+        _note_repairs(stream, value.repairs[known:], value.back)
+        if pos == end or value.broken or type(value) is not TaggedValue:
             return pos
 
 
@@ -291,21 +286,13 @@ def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
     """Emit what the island wrote in a run from `pos` to `end`."""
-    tail = getattr(value, "tail", 0)
-    pieces = stream.source.pieces
-    if value.out and tail > end - pos:  # some of the waiting characters were taken before
-        held = take_pieces(pieces)
-        waits = held[len(held) - (tail - (end - pos)) :]
-        add_piece(pieces, held[: len(held) - len(waits)])
-        _say(stream, value.out, "")
-        add_piece(pieces, waits)
-        said = pos
+    source, wrapper = stream.source, stream.calls.wrapper
+    if wrapper is not None:
+        add_piece(wrapper, value.out)
+        source.hold(text, pos, end)
     else:
-        said = end - tail
-        if said > pos or value.out:  # a literal that breaks can make earlier text certain
-            _say(stream, value.out, stream.source.take(text, pos, said))
-    if end > said:  # blanks that no text has followed yet
-        _say(stream, "", stream.source.take(text, said, end))
+        source.hold_converted(value.out, text, pos, end - getattr(value, "tail", 0), end)
+        say_converted(stream)
     return end
 
 
@@ -396,8 +383,7 @@ def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) 
     """Decide what comes after a run of a value that ends by itself: its end, a place that does not fit, or a wait."""
     if value.broken and stream.state.literals and _lacks_brackets(value):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
-    repairs: list[str] = getattr(value, "repairs", [])
-    if value.broken or (value.done and repairs and stream.program.strict):
+    if value.broken or (value.done and value.repairs and stream.program.strict):
         stream.unexpected_input()
     elif value.done:
         _end_alone(stream, value)
