@@ -219,7 +219,7 @@ _READ_SO_FAR = {
 def may_transcode(stream: Stream, envelope: Envelope, character: str) -> bool:
     """Return whether `character`, which is not valid JSON there, may begin a value in Python's spelling."""
     spelling = "'" if envelope.scanner.repairs else "'TFN"  # a repairer also reads words and whatever else may come
-    return character in spelling and stream.program.python_json and envelope.python is None
+    return character in spelling and stream.program.spec.python_json and envelope.python is None
 
 
 def transcode(stream: Stream, envelope: Envelope, state: int, character: str) -> None:

@@ -141,7 +141,7 @@ class Position:
 
     def same(self, path: str) -> str:
         """Return the path under which the machine knows a JSON path."""
-        return self.program.same_path.get(path, path)
+        return self.program.spec.same_path.get(path, path)
 
     def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
         """Return whether the symbol found in `text` counts. Blanks, brackets or a name may be around its marker."""

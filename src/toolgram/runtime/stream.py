@@ -194,7 +194,7 @@ class Stream(Position):
             self.events.note("unproven_types", self.calls.key)
         self.reader = "value"
         place = self.calls.place() if kind == "elements" else None
-        self.island = value_island(kind, typed, types, self.program.notation, self.calls.key, place)
+        self.island = value_island(kind, typed, types, self.program.spec.notation, self.calls.key, place)
 
     # --- text -----------------------------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ def _opens_call(
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
     """Read a late member, or the next call of a list without brackets. Return the position, or WAIT; None for text."""
     state = stream.state
-    notated = stream.program.notation and stream.calls.markers.overdue
+    notated = stream.program.spec.notation and stream.calls.markers.overdue
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     if not final and (_notated_begun if notated else _member_begun)(text, begin):

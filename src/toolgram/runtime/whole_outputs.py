@@ -54,7 +54,7 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
 
 def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
     """Return the place in which an output begins, and whether a marker is before it; () if the prompt leaves more."""
-    if not program.generation_prompt and not program.line_calls:
+    if not program.spec.generation_prompt and not program.line_calls:
         return first_place(program, program.initial, _ACTIONS), False
     from toolgram.runtime.parser import Parser
 
@@ -231,13 +231,13 @@ class _Reading:
             raise Unusual
         if self._pos == self._first and not self._marked:
             body = leading + body
-            if leading and self._program.turn_start:
+            if leading and self._program.spec.turn_start:
                 raise Unusual
         if self._place.state.meaning == "reasoning":
             if self._reasoning or self._content or last:
                 raise Unusual
             self._reasoning = body
-        elif self._content or (last and trailing and self._program.turn_end):
+        elif self._content or (last and trailing and self._program.spec.turn_end):
             raise Unusual
         else:
             self._content = body + trailing if last else body
@@ -437,7 +437,7 @@ class _Reading:
 
     def _begin_python(self, written: int, in_call: bool = False) -> None:
         """Read the envelope in Python's spelling from here on. Events account for what comes before `written`."""
-        if not self._program.python_json or self._program.strict:
+        if not self._program.spec.python_json or self._program.strict:
             raise Unusual
         self._python = True
         begun = in_call or self._name is not None or self._arguments is not None

@@ -193,14 +193,14 @@ def tagged_value(
 
         types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), True)
     if alone:
-        written, end = _value_alone(state, value_island(kind, typed, types, program.notation, key), text, pos)
+        written, end = _value_alone(state, value_island(kind, typed, types, program.spec.notation, key), text, pos)
         return written, end, None, end
     begin, end, symbol = next_symbol(state, state.find, text, pos)
     if symbol is None or not _closes(state, symbol, text, end, tools.names):
         raise Unusual
     plain = plain_value(kind, typed, types, text[pos:begin])
     if plain is None:
-        value = cast(MarkedValue, value_island(kind, typed, types, program.notation, key))
+        value = cast(MarkedValue, value_island(kind, typed, types, program.spec.notation, key))
         plain = _value_to_marker(value, text[pos:begin])
     return plain, begin, symbol, end
 
