@@ -9,8 +9,7 @@ from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
-from toolgram.runtime.blanks import end_of_json_blanks
-from toolgram.runtime.following import GOES_ON
+from toolgram.runtime.following import GOES_ON, end_of_json_blanks
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 

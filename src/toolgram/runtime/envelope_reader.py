@@ -45,8 +45,8 @@ from toolgram.runtime.argument_readers import (
     skip_blanks_after_opening,
     transcode,
 )
-from toolgram.runtime.blanks import end_of_json_blanks
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.following import end_of_json_blanks
 from toolgram.runtime.stream import Stream
 
 _EXPECTED = {

@@ -19,8 +19,8 @@ import copy
 from typing import cast
 
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
-from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.stream import READ_AGAIN, Stream
 from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 

@@ -18,7 +18,7 @@ Text that does not fit while nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.islands import Island, value_island, value_kind
@@ -33,9 +33,6 @@ from toolgram.runtime.position import ASSUMED, WAIT, Position, RejectedValue
 from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
-
-if TYPE_CHECKING:
-    pass
 
 PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not belong to the turn
 READ_AGAIN: Final = "read again"  # in a trace: calls turn out to be only mentioned
@@ -282,9 +279,10 @@ class Stream(Position):
         dest = self._goes_on_in(origin)
         rest, rest_reader = self._rest_of_held(json)
         if self.trace:
-            self.tell(
-                REJECTED, dest, why or self._expected(), "malformed" if origin.meaning == "malformed" else rest_reader
-            )
+            from toolgram.runtime.expectations import expected
+
+            said = "malformed" if origin.meaning == "malformed" else rest_reader
+            self.tell(REJECTED, dest, why or expected(self), said)
         text, marked = self.events.release()
         rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_held())
         if marked and origin.meaning == "content":
@@ -344,12 +342,6 @@ class Stream(Position):
             return None, ""
         opened = self.open_brackets()._replace(quote="", in_list=False)
         return ErrorRecovery(opened, quotes_count=False), "rejected_rest"
-
-    def _expected(self) -> str:
-        """Return what could have followed at the place of the rejection, in plain words."""
-        from toolgram.runtime.expectations import expected
-
-        return expected(self.state, self.reader, self.island, self.source.object_is_held)
 
     def _fail(self, text: str = "", why: str = "") -> None:
         """Fail what was certain: `text`, and as much after it as the machine defines, is malformed."""

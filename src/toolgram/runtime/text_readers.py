@@ -11,9 +11,9 @@ from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS, MOST_THOUGHT_CLOSERS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol, next_symbol
-from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, symbol_why

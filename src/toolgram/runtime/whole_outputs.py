@@ -19,6 +19,7 @@ from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESI
 from toolgram.message import Message, Part, ToolCall
 from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.whole_places import Action, Member, Place, Step, Unusual, first_place
 from toolgram.runtime.whole_values import (
     begins_python,
@@ -28,7 +29,6 @@ from toolgram.runtime.whole_values import (
     loose_object,
     python_arguments,
     python_object,
-    skip_blanks,
     tagged_value,
 )
 from toolgram.spec.data import END, TEXT, UNCLOSED
@@ -173,7 +173,7 @@ class _Reading:
     def _after_blanks(self, state: StateProgram, begin: int) -> int:
         """Return where blanks before a symbol end."""
         text = self._text
-        at = skip_blanks(text, begin)
+        at = end_of_blanks(text, begin)
         is_line = self._program.line_calls and text[at - 1] == "\n"
         if at - begin > MOST_BLANKS_BESIDE or (is_line and text.startswith(tuple(state.literals), at - 1)):
             raise Unusual
@@ -195,7 +195,7 @@ class _Reading:
 
     def _take(self, state: StateProgram, symbol: Symbol, begin: int, end: int) -> None:
         text, opens = self._text, symbol.opens
-        if opens == STOP and (state.meaning == "reasoning" or skip_blanks(text, end) < len(text)):
+        if opens == STOP and (state.meaning == "reasoning" or end_of_blanks(text, end) < len(text)):
             raise Unusual
         if opens == CALL and (state.meaning == "reasoning" or state.to_user or text.startswith("```", begin)):
             raise Unusual  # it may be a mention
@@ -348,18 +348,18 @@ class _Reading:
             return
         self._follow("start_array")
         written = pos + 1
-        pos = skip_blanks(text, written)
+        pos = end_of_blanks(text, written)
         while text.startswith("{", pos):
             self._read_item(pos, written)
             written = self._pos
-            pos = skip_blanks(text, written)
+            pos = end_of_blanks(text, written)
             if text.startswith("]", pos):
                 self._pos = pos + 1
                 self._follow("end_array")
                 return
             if not text.startswith(",", pos):
                 break
-            pos = skip_blanks(text, pos + 1)
+            pos = end_of_blanks(text, pos + 1)
         raise Unusual
 
     def _read_item(self, pos: int, written: int) -> None:
@@ -391,11 +391,11 @@ class _Reading:
         """Read the ends of objects, or a comma, after a value in an envelope."""
         text, pos = self._text, self._pos
         if text[pos : pos + 1] not in ",}":
-            pos = skip_blanks(text, pos)
+            pos = end_of_blanks(text, pos)
         while parents and text.startswith("}", pos):
             self._follow(f"end_map {parents.pop()}")
             self._pos = pos + 1
-            pos = skip_blanks(text, self._pos)
+            pos = end_of_blanks(text, self._pos)
         if parents:
             if not text.startswith(",", pos):
                 raise Unusual
