@@ -56,6 +56,14 @@ class Envelope:
         self.parents: list[str] = []
         self.member = self.outside = ""
 
+    @classmethod
+    def after_item(cls, repairs: bool) -> Envelope:
+        """Return the rest of a list that the model opened itself, after an item."""
+        envelope = cls(True, repairs)
+        envelope.scanner.stack.append("[")
+        envelope.scanner.state, envelope.path = AFTER_ITEM, "item"
+        return envelope
+
     def take_source(self) -> str:
         """Return the characters since the last event, and forget them."""
         text, self.source = self.source, ""
@@ -86,16 +94,6 @@ class Envelope:
         """Leave that list; other members of the object may follow."""
         self.in_list, self.parents = len(self.outside) > 1, ["item"]
         self.member = self.outside = ""
-
-    def resume_list(self) -> None:
-        """Continue in the model's own list, after an item."""
-        self.scanner = JsonScanner(repairs=self.repairs)
-        self.scanner.stack.append("[")
-        self.scanner.state = AFTER_ITEM
-        self.parents, self.path, self.token, self.source = [], "item", "", ""
-        self.member = self.outside = ""
-        self.python = self.string = None
-        self.inner = "envelope"
 
     def open_brackets(self) -> OpenBrackets:
         """Return what is open in the envelope and in its arguments; for arguments in a string, the string."""

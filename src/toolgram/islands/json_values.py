@@ -239,10 +239,6 @@ class JsonScanner:
         """The brackets that close those that are open."""
         return "".join("}" if bracket == "{" else "]" for bracket in reversed(self.stack))
 
-    def resume_after_value(self) -> None:
-        """Continue after the whole value after which a run broke."""
-        self.state = self.after_value()
-
     def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends or breaks.
 

@@ -127,7 +127,7 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
     elif after and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
         if scanner.broke_after_value:
-            scanner.resume_after_value()
+            scanner.state = scanner.after_value()
             stream.reader = "unclosed_arguments"
         else:  # after a comma, for example
             stream.unexpected_input()

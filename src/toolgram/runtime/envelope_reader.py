@@ -129,7 +129,7 @@ def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> in
         _drop_surplus(stream, envelope, text, pos)
         return pos + 1
     elif scanner.state == ITEM and character == '"' and not stream.state.held and "malformed" in stream.state.row:
-        stream.fail_between_calls(_MEMBER_WHY)
+        stream.fail(why=_MEMBER_WHY)
         return pos
     return None
 
@@ -200,9 +200,8 @@ def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: in
 
 def _drop_surplus(stream: Stream, envelope: Envelope, text: str, pos: int) -> None:
     """Drop the bracket at `pos`, which closes nothing."""
-    source = envelope.source + stream.source.take(text, pos, pos + 1)
+    source = envelope.take_source() + stream.source.take(text, pos, pos + 1)
     stream.events.drop(source, SYNTAX)
-    envelope.source = ""
     stream.events.note("surplus_closer", text[pos], -1 if source else 0)
 
 
@@ -306,14 +305,12 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
         return pos
     opening = stream.source.confirm()
     if move.dest.meaning == "arguments":
-        source, envelope.source = envelope.source, ""
-        stream.fire(trigger, source)
+        stream.fire(trigger, envelope.take_source())
         transcoded = stream.source.transcoding is not None
         stream.calls.delta("{" if transcoded else "{" + opening.removeprefix("{"), opening)
     else:
         envelope.parents.append(envelope.path)
-        source, envelope.source = envelope.source + opening, ""
-        stream.fire(trigger, source)
+        stream.fire(trigger, envelope.take_source() + opening)
     return pos
 
 
@@ -330,8 +327,7 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
                 envelope.enter_list()
             else:
                 envelope.path = "item"
-            text, envelope.source = envelope.source + source, ""
-            stream.fire(trigger, text)
+            stream.fire(trigger, envelope.take_source() + source)
     elif kind == PUNCTUATION:
         envelope.source += source
         if piece == "," and not envelope.parents:
@@ -363,10 +359,9 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
     if piece == "}":
         envelope.path = envelope.parents.pop()
     over = envelope.scanner.done
-    text, envelope.source = envelope.source, ""
     if over:
         stream.island = None
-    stream.fire(trigger, text)
+    stream.fire(trigger, envelope.take_source())
     if over and piece == "}" and "end_array" in stream.state.row:
         stream.fire("end_array", "")
 

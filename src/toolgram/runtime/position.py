@@ -98,8 +98,7 @@ class Position:
         """Take the characters since the last event, in order."""
         text, self.unfinished = self.source.take_all() + self.unfinished, ""
         if isinstance(self.island, Envelope):
-            text = self.island.source + text
-            self.island.source = ""
+            text = self.island.take_source() + text
         return text
 
     def open_brackets(self) -> OpenBrackets:

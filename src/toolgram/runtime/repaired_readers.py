@@ -196,8 +196,7 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
     read = take_pieces(source.transcoding.pieces)
     end = len(read) - taken
     if end > 0:
-        stream.events.drop(envelope.source + read[:end], SYNTAX)
-        envelope.source = ""
+        stream.events.drop(envelope.take_source() + read[:end], SYNTAX)
     add_piece(source.transcoding.pieces, read[end:])
 
 
@@ -258,12 +257,10 @@ def _confirmed(stream: Stream, written: str) -> str:
 def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
     """Pass written JSON to the readers. Return False if the value has ended, or reading resumes in the list."""
     at = 0
-    scanner = island.scanner if isinstance(island, Envelope) else None
     while at < len(written):
         stream.reader = reader
         at = ENVELOPE_READERS[reader](stream, written, at, False)
-        resumed = isinstance(island, Envelope) and island.scanner is not scanner
-        if stream.island is not island or resumed or stream.reader == "malformed":
+        if stream.island is not island or stream.reader == "malformed":
             stream.source.transcoding = None
             return False
         reader = stream.reader

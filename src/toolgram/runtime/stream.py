@@ -239,19 +239,16 @@ class Stream(Position):
         elif UNCLOSED in self.state.row:
             self._close_envelope()
         else:
-            self._fail(why=why)
+            self.fail(why=why)
 
     def _close_envelope(self) -> None:
         """Close the envelope around arguments that are whole. In a list, the next call may follow."""
         text, envelope = self.leftover(), self.island
         if text.strip(" \t\r\n,"):
-            self._fail(text)
+            self.fail(text)
             return
         in_list = isinstance(envelope, Envelope) and envelope.in_list and bool(envelope.parents)
-        if isinstance(envelope, Envelope) and in_list:
-            envelope.resume_list()
-        else:
-            self.island = None
+        self.island = Envelope.after_item(envelope.repairs) if isinstance(envelope, Envelope) and in_list else None
         if not self.state.row[UNCLOSED].dest.held:
             if in_list:
                 self.events.note(UNCLOSED_ENVELOPE, "")
@@ -293,7 +290,7 @@ class Stream(Position):
         if origin.meaning == "malformed":
             self._recover_again(region, text, rejected.why)
         elif not origin.is_text:
-            self._fail(text, held.why)
+            self.fail(text, held.why)
             if region.call is not None and self.state.is_text:
                 self._read_rest(rest, rejected, rest_reader)
         else:
@@ -343,7 +340,7 @@ class Stream(Position):
         opened = self.open_brackets()._replace(quote="", in_list=False)
         return ErrorRecovery(opened, quotes_count=False), "rejected_rest"
 
-    def _fail(self, text: str = "", why: str = "") -> None:
+    def fail(self, text: str = "", why: str = "") -> None:
         """Fail what was certain: `text`, and as much after it as the machine defines, is malformed."""
         why = why or self.state.why
         opened = self.open_brackets()
@@ -358,10 +355,6 @@ class Stream(Position):
         self.island = recovery if self.state.meaning == "malformed" else None
         if text:
             self.events.say("malformed", text, why)
-
-    def fail_between_calls(self, why: str) -> None:
-        """Fail between the calls of a list: the next item is not a call."""
-        self._fail("", why)
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Return 1 if a marker is at `pos`, 0 if not, and WAIT if one may have begun."""

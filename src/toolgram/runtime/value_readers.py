@@ -24,34 +24,13 @@ if TYPE_CHECKING:
     from toolgram.islands.notated_values import NotatedScanner
 
 _BLANKS = " \t\r\n"
-_MANY = 8  # pieces of text
 _BRACKETS = {"{": "})", "[": "]"}  # closers of a bracket; the arguments may be in parentheses
 
 
-def plain_stops(stream: Stream) -> tuple[FindMatch, FindMatch] | None:
+@lru_cache(maxsize=256)
+def found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
     """Return two searches for a value that is plain text except a few characters. One finds such a character, or a
     possible beginning of a marker; the other finds the marker, and a symbol at such a character."""
-    stops = getattr(stream.island, "stops", "")
-    source, state = stream.source, stream.state
-    waits = source.pieces or source.prefix_characters or stream.calls.wrapper is not None
-    if not stops or waits or state.echo or (stream.buffer and not state.literals):
-        return None
-    return _found_first(state, stops)
-
-
-def trimmed_text(stream: Stream) -> TaggedValue | None:
-    """Return the value if it is text up to a marker, and only the blanks at its end wait."""
-    value, source, state = stream.island, stream.source, stream.state
-    if type(value) is not TaggedValue or value.waits is None or stream.calls.wrapper is not None:
-        return None
-    few = len(source.pieces) < _MANY  # endless blanks are left to the readers
-    fits = few and "".join(source.pieces) == "".join(value.waits) and not source.prefix_characters
-    return value if fits and "value_end" not in state.row and not state.echo else None
-
-
-@lru_cache(maxsize=256)
-def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
-    """Return a search for any of these characters or a possible symbol of the state, and a search for the symbol."""
     any_of = re.compile(f"[{re.escape(stops)}]").search
     if not state.literals:
         return any_of, _a_symbol
