@@ -51,7 +51,7 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     character = text[pos]
     transcoding = source.transcoding = source.transcoding or Transcoding()
     transcoding.read_again = False
-    skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
+    skipped = source.skip_prefix(pos, pos + 1) - pos
     if not skipped:
         add_piece(transcoding.pieces, character)
     if python.read(character, 0) == 0:
@@ -108,7 +108,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if taken == WAIT:
         return stream.wait(text[pos:])
     transcoding.read_again, transcoding.reading = False, bool(taken)
-    skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
+    skipped = source.skip_prefix(pos, pos + 1) - pos if taken else 0
     if taken and not skipped:
         add_piece(transcoding.pieces, text[pos])
     if _pass_on(stream, scanner, repairer, reader, bool(taken)):
@@ -149,7 +149,9 @@ def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
     if found == WAIT:
         return stream.wait(text[pos:])
     if found == CUT:
-        add_piece(cast(Transcoding, stream.source.transcoding).pieces, text[_own(stream, pos, len(text)) :])
+        add_piece(
+            cast(Transcoding, stream.source.transcoding).pieces, text[stream.source.skip_prefix(pos, len(text)) :]
+        )
         return len(text)
     stream.unexpected_input()
     return pos
@@ -213,14 +215,9 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
             return pos
         return stream.wait(text[pos:])
     source, end = stream.source, fence.end()
-    add_piece(cast(Transcoding, source.transcoding).pieces, text[_own(stream, pos, end) : end])
+    add_piece(cast(Transcoding, source.transcoding).pieces, text[source.skip_prefix(pos, end) : end])
     stream.events.note("repaired_json", FENCE)
     return end
-
-
-def _own(stream: Stream, pos: int, end: int) -> int:
-    """Return where the output's own characters begin in text that is read at once."""
-    return stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
 
 
 def _may_be_key(stream: Stream, begun: str) -> bool:

@@ -20,7 +20,7 @@ from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.limits import BLANKS, LONGEST_WORD, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.program.state import INNER, TERMINAL, Program, StateProgram, Symbol
+from toolgram.program.state import INNER, TERMINAL, Program, Symbol
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.position import RejectedValue
@@ -117,31 +117,24 @@ def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> 
 
 
 def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Read another call as an object without its marker, in a format whose calls have no closing marker."""
+    """Read another call as an object: without its marker, in a format whose calls have no closing marker, or without
+    the brackets of a list. Return the position at its brace, or WAIT; None for anything else."""
     state = stream.state
-    opener, waits = _opens_call(stream, state.row[state.announces].dest, text, pos, begin, final)
-    if opener is None:
-        return waits
-    stream.fire(state.announces, "")
-    stream.events.drop(opener, SYNTAX)
-    stream.events.note("unusual_form", opener)
-    return begin + len(opener)
-
-
-def _opens_call(
-    stream: Stream, state: StateProgram, text: str, pos: int, begin: int, final: bool
-) -> tuple[str | None, int | None]:
-    """Return the separator before a call at `begin` as an object. Without one, return None, and WAIT if it may still
-    come."""
+    listed = "start_map item" in state.row
     found = _unmarked(text, begin)
     if found is None:
         begun = not final and _unmarked_begun(text, begin)
-        return None, _wait_behind_blanks(stream, text, pos, begin) if begun else None
-    after = state.row["start_map item"].dest
+        return _wait_behind_blanks(stream, text, pos, begin) if begun else None
+    after = (state if listed else state.row[state.announces].dest).row["start_map item"].dest
     if not after.any_key and f"item.{found[2][1:-1]}" not in after.key_paths:
-        return None, None
+        return None
     stream.events.say("content", text[pos:begin])
-    return found[1], None
+    if not listed:
+        stream.fire(state.announces, "")
+    separator = found[1]
+    stream.events.drop(separator, SYNTAX)
+    stream.events.note("repaired_json" if listed else "unusual_form", separator)
+    return begin + len(separator)
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
@@ -154,12 +147,7 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
         return _wait_behind_blanks(stream, text, pos, begin)
     if "start_map item" not in state.row or "," in state.literals:
         return None
-    opener, waits = _opens_call(stream, state, text, pos, begin, final)
-    if opener is None:
-        return waits
-    stream.events.drop(opener, SYNTAX)
-    stream.events.note("repaired_json", opener)
-    return begin + len(opener)
+    return _read_unmarked_call(stream, text, pos, begin, final)
 
 
 def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:

@@ -176,8 +176,7 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
     if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
         end -= 1
     if end > pos:
-        pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
-        stream.events.put_blanks(text[pos:end])
+        stream.events.put_blanks(text[stream.source.skip_prefix(pos, end) : end])
     return end
 
 
