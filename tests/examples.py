@@ -7,8 +7,6 @@ from toolgram.program.state import Program
 
 def examples(program: Program) -> list[str]:
     """Return the example of a format and its canonical outputs."""
-    if program.spec is None:
-        return []
     said = program.spec.machine_dict.get("format", {}).get("canonical") or ()
     texts = [text.get("output", "") if isinstance(text, dict) else text for text in (program.spec.example, *said)]
     return list(dict.fromkeys(text for text in texts if isinstance(text, str) and text))

@@ -91,7 +91,7 @@ fmt = toolgram.get_format("mistral_v11")
 
 
 def test_a_fresh_process_that_parses_loads_no_grammar_library(files: Path) -> None:
-    """Lark, YAML, ijson and transitions are loaded when something needs them: a format that is read, an envelope."""
+    """Lark, YAML, ijson and transitions are loaded when something needs them: a format that is read, a proof."""
     program = """
 message = fmt.parse('[TOOL_CALLS]f[ARGS]{"a": 1}')
 assert message.tool_calls[0].name == "f"

@@ -293,7 +293,7 @@ class Format:
         fmt = self.with_suffix_of([prefix]) if self.spec.suffix and prefix else self
         tools, program = fmt._chosen(tools, strict)
         ids = call_ids or self._call_ids
-        if prefix is None or not (prefix or program.generation_prompt):
+        if prefix is None or not (prefix or program.spec.generation_prompt):
             message = self._whole_message(program, text, tools, ids, finish_reason)
             if message is not None:
                 return message

@@ -91,7 +91,7 @@ def test_the_marker_is_dropped(name: str) -> None:
 @pytest.mark.parametrize("name", MARKERS)
 def test_if_the_prompt_is_unknown_the_marker_is_dropped_everywhere(name: str) -> None:
     (start, end), fmt = MARKERS[name], toolgram.get_format(name)
-    begun = "" if fmt.program.generation_prompt else start
+    begun = "" if fmt.program.spec.generation_prompt else start
     for prefix in (None, start):
         opened = "" if prefix else begun
         message = read(fmt, f"{opened}Hm.{end}Yes.\n{end}\n\nNo.", prefix=prefix)

@@ -39,13 +39,13 @@ def after_turns(name: str) -> list[tuple[str, str]]:
     """What ends a turn and begins a message of another role, and that message alone."""
     program = toolgram.get_format(name).program
     stops = sorted(program.literals[trigger] for trigger in program.stop)
-    roles = program.other_roles
+    roles = program.spec.other_roles
     return [(f"{stop}{blanks}", role) for stop in stops for role in roles for blanks in ("", "\n", " \n\n")]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_other_roles_are_declared(name: str) -> None:
-    assert (toolgram.get_format(name).program.other_roles == ()) == (name in NONE_DECLARED)
+    assert (toolgram.get_format(name).program.spec.other_roles == ()) == (name in NONE_DECLARED)
 
 
 @pytest.mark.parametrize("name", quarter(DECLARED, "other roles"))
@@ -82,7 +82,7 @@ def test_without_the_end_of_a_turn_it_is_text(name: str) -> None:
             assert "go on." in (message.content or ""), text
 
 
-CHATML = [name for name in DECLARED if "<|im_start|>user" in toolgram.get_format(name).program.other_roles]
+CHATML = [name for name in DECLARED if "<|im_start|>user" in toolgram.get_format(name).program.spec.other_roles]
 
 
 @pytest.mark.parametrize("end", ["<|im_end|>\n<|endoftext|>", "<|im_end|>\n<|endoftext|>\n", "<|im_end|><|endoftext|>"])

@@ -22,9 +22,9 @@ class Reading:
     broken: bool
 
 
-def read(text: str, keywords: bool = True, cuts: list[int] | None = None, max_depth: int = 256) -> Reading:
+def read(text: str, keywords: bool = True, cuts: list[int] | None = None) -> Reading:
     """Read `text`, cut before each position in `cuts`."""
-    scanner = PythonScanner(keywords, max_depth)
+    scanner = PythonScanner(keywords)
     edges = [0, *sorted(cuts or []), len(text)]
     out = ""
     pos = 0

@@ -28,9 +28,7 @@ OBJECT = frozenset({"object"})
 
 
 def repairing_json() -> JsonScanner:
-    scanner = JsonScanner()
-    scanner.begin_repairs()
-    return scanner
+    return JsonScanner(repairs=True)
 
 
 def literal() -> LiteralScanner:

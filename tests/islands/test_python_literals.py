@@ -248,8 +248,8 @@ def test_prompt(source: str, outs: list[str]) -> None:
 def test_depth_is_capped() -> None:
     assert load("[" * 256 + "]" * 256, False) is not None
     assert read("[" * 257, False).pos == 256
-    assert read("a=[{'b': (1)}])", max_depth=4).done
-    over = read("a=[{'b': ((1))}])", max_depth=4)
-    assert (over.broken, over.pos, over.out) == (True, 10, '{"a": [{"b": [')
-    assert read("{'a': []})", max_depth=2).done
-    assert read("{'a': []})", max_depth=1).pos == 6
+    deep = "[" * 252  # with the call, the list, the object and the tuple, 256 deep
+    assert read(f"a=[{{'b': ({deep}1{deep.replace('[', ']')})}}])").done
+    over = read(f"a=[{{'b': (({deep}")
+    assert (over.broken, over.pos, over.out) == (True, 262, '{"a": [{"b": [[' + deep[1:])
+    assert read("{'a': " + "[" * 256, False).pos == 6 + 255

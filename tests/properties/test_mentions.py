@@ -62,7 +62,7 @@ def pieces(name: str) -> list[str]:
     """What texts about calls are made of."""
     program = toolgram.get_format(name).program
     stops = [program.literals[trigger] for trigger in program.stop]
-    roles = [*program.other_roles, "<|im_start|>user\n", "<|im_start|>assistant\n"]
+    roles = [*program.spec.other_roles, "<|im_start|>user\n", "<|im_start|>assistant\n"]
     opener, closer = thought_markers(name)
     return [*PROSE, *CODE, *CODE, "<think>", "</think>", *[opener, closer] * 3, *stops, *roles]
 

@@ -7,7 +7,7 @@ arguments.
 
 * `json_table`, `json_values`: JSON at character level; the model's own bytes pass through,
 * `json_item`, `json_strings`: a JSON value that no marker ends; JSON written as a JSON string,
-* `json_envelope`: the JSON object around a call, read by ijson, whose events are the machine's triggers,
+* `json_envelope`: the JSON object around a call, whose tokens are the machine's triggers, written as ijson does,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON as they arrive,
 * `json_repairs`, `python_repairs`, `literal_repairs`: the same with local mistakes,
 * `tagged_values`, `xml_values`: raw text or a literal between two markers,
@@ -62,6 +62,8 @@ class Value(Island, Protocol):
     """An island that is the value of an argument: `out` is the JSON that the last `read` made certain."""
 
     out: str
+    repairs: list[str]  # the kinds of anomalies in it,
+    back: int  # and how far before the end of the last `read` the first of its repairs is
 
     @property
     def done(self) -> bool:
@@ -92,10 +94,6 @@ class MarkedValue(Value, Protocol):
     @property
     def odd(self) -> bool:
         """True if the value does not have a declared type."""
-
-    @property
-    def repairs(self) -> list[str]:
-        """The kinds of anomalies in the literal."""
 
     @property
     def unclosed(self) -> bool:

@@ -143,7 +143,7 @@ def _digits_at_end(text: str, before: int) -> int:
     return digits + before if digits == len(text) else digits
 
 
-def _through(window: str, state: int, stack: list[str], floor: int, max_depth: int) -> tuple[int, int, int]:
+def _through(window: str, state: int, stack: list[str], floor: int) -> tuple[int, int, int]:
     """Go through the table up to a character that it does not pass. Return the state before it, the state reached or
     else the verdict, and the number of characters passed."""
     characters, was = iter(window), state
@@ -155,7 +155,7 @@ def _through(window: str, state: int, stack: list[str], floor: int, max_depth: i
             if state == POP and len(stack) > floor + 1:
                 stack.pop()
                 state = AFTER_MEMBER if stack[-1] == "{" else AFTER_ITEM
-            elif state == PUSH and len(stack) < max_depth:
+            elif state == PUSH and len(stack) < MAX_DEPTH:
                 stack.append(character)
                 state = FIRST_KEY if character == "{" else FIRST_ITEM
             else:
@@ -177,11 +177,11 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_controls", "digits", "end", "fault", "kind", "max_depth", "met_control", "out", "repairer", "repairs",
-        "stack", "state", "was",
+        "_controls", "digits", "end", "fault", "kind", "met_control", "out", "repairer", "repairs", "stack", "state",
+        "was",
     )  # fmt: skip
 
-    def __init__(self, max_depth: int = MAX_DEPTH, repairs: bool = False) -> None:
+    def __init__(self, repairs: bool = False) -> None:
         self.repairs = repairs
         self.repairer: JsonRepairer | None = None
         self.fault = 0
@@ -193,7 +193,6 @@ class JsonScanner:
         self.kind = NOTHING
         self.out = ""
         self.end = 0
-        self.max_depth = max_depth
 
     @property
     def done(self) -> bool:
@@ -240,10 +239,6 @@ class JsonScanner:
         """The brackets that close those that are open."""
         return "".join("}" if bracket == "{" else "]" for bracket in reversed(self.stack))
 
-    def resume_after_value(self) -> None:
-        """Continue after the whole value after which a run broke."""
-        self.state = self.after_value()
-
     def run(self, text: str, pos: int, floor: int) -> bool:
         """Read on until the container at depth `floor` (0: the outermost) is closed, or the text ends or breaks.
 
@@ -256,12 +251,12 @@ class JsonScanner:
         begin = start = pos
         while more and pos < len(text):
             if len(text) - pos > _SHORT or not text.isascii():
-                pos = _skip(state, text, pos, self.max_depth - len(stack))
+                pos = _skip(state, text, pos, MAX_DEPTH - len(stack))
             window = text[pos : pos + _SHORT]
             if digits and len(window) - len(window.lstrip(DIGITS)) > MAX_DIGITS - digits:
                 was, state, taken = state, WRONG, MAX_DIGITS - digits
             else:
-                was, state, taken = _through(window, state, stack, floor, self.max_depth)
+                was, state, taken = _through(window, state, stack, floor)
             pos += taken
             integer = (state if state >= 0 else was) in INTEGERS
             digits = _digits_at_end(window[:taken], digits) if integer else 0
@@ -288,10 +283,6 @@ class JsonScanner:
     def accept_controls(self) -> None:
         """Let no run stop before a raw control character."""
         self._controls = True
-
-    def begin_repairs(self) -> None:
-        """Repair deviations from here on."""
-        self.repairs = True
 
     def exact(self) -> None:
         """Repair nothing from here on, and let nothing wait."""
@@ -356,7 +347,7 @@ class JsonScanner:
         elif following == POP:
             self.stack.pop()
             self.state, self.kind = self.after_value(), CLOSE
-        elif following > POP and len(self.stack) < self.max_depth:
+        elif following > POP and len(self.stack) < MAX_DEPTH:
             self.stack.append(text[pos])
             self.state, self.kind = (FIRST_KEY if text[pos] == "{" else FIRST_ITEM), OPEN
         else:

@@ -33,7 +33,7 @@ from toolgram.islands.json_table import (
 )
 from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_literals import READERS, PythonScanner
-from toolgram.limits import MAX_DEPTH, MOST_BLANKS
+from toolgram.limits import MOST_BLANKS
 
 _BLANKS = " \t\r\n"
 _ENDS_STRING = ",:)]}"
@@ -49,8 +49,8 @@ class LiteralScanner(PythonScanner):
 
     __slots__ = ()
 
-    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH) -> None:
-        super().__init__(keywords, max_depth)
+    def __init__(self, keywords: bool = True) -> None:
+        super().__init__(keywords)
         self._readers = _READERS
         self.alone = True
 

@@ -94,16 +94,14 @@ class PythonScanner:
     """
 
     __slots__ = (
-        "_digits", "_held", "_lead", "_max_depth", "_name_pieces", "_parts", "_quote", "_readers",
-        "_stack", "_state", "_then", "_word_ends", "alone", "broken", "done", "empty", "end", "listed", "mark", "out",
-        "started", "waits",
+        "_digits", "_held", "_lead", "_name_pieces", "_parts", "_quote", "_readers", "_stack", "_state", "_then",
+        "_word_ends", "alone", "broken", "done", "empty", "end", "listed", "mark", "out", "started", "waits",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool, max_depth: int = MAX_DEPTH) -> None:
+    def __init__(self, keywords: bool) -> None:
         self.out = ""
         self.end = self.mark = 0
         self.started = self.empty = self.done = self.broken = self.waits = self.alone = self.listed = False
-        self._max_depth = max_depth
         self._state = "arguments" if keywords else "start"
         self._stack = "k" if keywords else ""
         self._lead = "{" if keywords else ""  # JSON to write before the next element
@@ -174,7 +172,7 @@ class PythonScanner:
     def _check(self) -> None:
         """Raise ValueError if no scanner can be in this state."""
         state, stack, held = self._state, self._stack, self._held
-        fits = len(stack) <= self._max_depth and not stack[1:].strip("{[(s")
+        fits = len(stack) <= MAX_DEPTH and not stack[1:].strip("{[(s")
         fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state in ("start", "over"))
         fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
         if state == "opening":
@@ -275,7 +273,7 @@ class PythonScanner:
     # Containers
 
     def _start(self, text: str, pos: int) -> int:
-        if text[pos] not in "{[" or self._max_depth < 1:
+        if text[pos] not in "{[":
             self.broken = True
             return pos
         self._stack = self._lead = text[pos]
@@ -302,7 +300,7 @@ class PythonScanner:
 
     def _begin(self, kind: str, char: str, end: int) -> int:
         """Begin an element: write what waits and enter its state. Its first character, just before `end`, is `char`."""
-        if kind == "open" and len(self._stack) >= self._max_depth:
+        if kind == "open" and len(self._stack) >= MAX_DEPTH:
             self.broken = True
             return end - 1
         parts = self._parts

@@ -81,8 +81,8 @@ class RepairingPythonScanner(PythonScanner):
         "why",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool = True, max_depth: int = MAX_DEPTH, around: Around | None = None) -> None:
-        super().__init__(keywords, max_depth)
+    def __init__(self, keywords: bool = True, around: Around | None = None) -> None:
+        super().__init__(keywords)
         self._around = around or Around()
         self.listed = self._around.listed
         self.notes: list[str] = []
@@ -192,7 +192,7 @@ class RepairingPythonScanner(PythonScanner):
         self._flags &= _REPAIRED
         if kind != "quote" and self._first is not None:
             self._flags |= _SCALAR
-        if kind != "open" or char != "{" or len(self._stack) >= self._max_depth:
+        if kind != "open" or char != "{" or len(self._stack) >= MAX_DEPTH:
             return super()._begin(kind, char, end)
         self._write_lead(True)
         self._stack += char

@@ -64,7 +64,6 @@ def _recompiled(data: str, strict: bool) -> Program:
 
 
 def _reduce(program: Program) -> tuple[Any, ...]:
-    assert program.spec is not None
     return _recompiled, (json.dumps(dump(program.spec)), program.strict)
 
 
@@ -95,21 +94,13 @@ def compile_spec(spec: Spec, strict: bool = False) -> Program:
     find_announced_names(states, {name for name, text in literals.items() if text in markers})
     in_no_name = tuple(marker.strip() for marker in markers if not _is_word(marker.strip()))
     return Program(
+        spec=spec,
         initial=states[spec.initial],
-        final=states[spec.final],
         states=states,
-        same_path=spec.same_path,
-        python_json=spec.python_json,
         literals=literals,
         special={name: literals[name] for name in spec.special_tokens},
         closers=closers,
-        notation=spec.notation,
-        turn_start=spec.turn_start,
-        turn_end=spec.turn_end,
-        other_roles=spec.other_roles,
-        generation_prompt=spec.generation_prompt,
         stop=frozenset(spec.stop or ()),
-        spec=spec,
         strict=strict,
         closing=find_closing(spec, states.values()),
         unproven_types=frozenset(spec.unproven_types),

@@ -108,21 +108,13 @@ class StateProgram:
 class Program:
     """A compiled format, shared by all its streams."""
 
+    spec: Spec  # what it was compiled from
     initial: StateProgram
-    final: StateProgram
     states: dict[str, StateProgram]
-    same_path: Mapping[str, str]
-    python_json: bool
     literals: dict[str, str]  # trigger -> text
     special: dict[str, str]  # the same, of the special tokens
     closers: dict[str, Symbol] = field(default_factory=dict)  # what may close a call, or what is around it, by text
-    notation: tuple[str, ...] = ()  # quotes of notated values, or how the tags of nested elements begin
-    turn_start: str = ""  # blanks with which the text of a turn begins
-    turn_end: str = ""  # blanks between the text and the token that ends the turn
-    other_roles: tuple[str, ...] = ()  # what begins messages of other roles
-    generation_prompt: str = ""  # what the prompt has written, where a parser is not told
     stop: frozenset[str] = frozenset()  # triggers that end a turn
-    spec: Spec | None = None  # what it was compiled from
     mentions: bool = True  # what the model only mentions is text
     strict: bool = False  # nothing is repaired
     closing: frozenset[str] = frozenset()  # texts of the markers that close a call

@@ -6,7 +6,7 @@
   position are `event_buffer` (events before they are emitted), `calls` (the open call and its arguments) and `source`
   (characters that no event accounts for yet),
 * `readers`: the one table from what the machine expects to the function that reads it,
-* `surplus_closers`: closers after a call that close nothing; `late_calls`: calls after the end of their list,
+* `surplus_closers`: closers after a call that close nothing, and calls after the end of their list,
 * `mentions`, `withheld`, `code_marks`: calls that are only mentioned; `special_tokens`: markers by token id,
 * `anomaly_log`: anomalies with their places; `expectations`: what could have followed, for a trace,
 * `snapshots`: dump a stream as JSON-able data, and load it,

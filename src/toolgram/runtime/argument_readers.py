@@ -9,8 +9,7 @@ from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
-from toolgram.runtime.blanks import end_of_json_blanks
-from toolgram.runtime.following import GOES_ON
+from toolgram.runtime.following import GOES_ON, end_of_json_blanks
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 
@@ -109,12 +108,9 @@ def end_arguments(stream: Stream) -> None:
     if not isinstance(envelope, Envelope):
         stream.island = None
         stream.fire("object_end", "")
-    elif envelope.pushed("}"):
-        envelope.settle()
+    else:
         stream.reader = "envelope"
         stream.fire(f"end_map {stream.same(envelope.path)}", "")
-    else:
-        stream.unexpected_input()
 
 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
@@ -131,7 +127,7 @@ def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floo
     elif after and _closes_call(stream, text, end):
         _settle(stream, scanner, floor, text, end)
         if scanner.broke_after_value:
-            scanner.resume_after_value()
+            scanner.state = scanner.after_value()
             stream.reader = "unclosed_arguments"
         else:  # after a comma, for example
             stream.unexpected_input()
@@ -222,7 +218,7 @@ _READ_SO_FAR = {
 def may_transcode(stream: Stream, envelope: Envelope, character: str) -> bool:
     """Return whether `character`, which is not valid JSON there, may begin a value in Python's spelling."""
     spelling = "'" if envelope.scanner.repairs else "'TFN"  # a repairer also reads words and whatever else may come
-    return character in spelling and stream.program.python_json and envelope.python is None
+    return character in spelling and stream.program.spec.python_json and envelope.python is None
 
 
 def transcode(stream: Stream, envelope: Envelope, state: int, character: str) -> None:
@@ -244,17 +240,19 @@ def transcode(stream: Stream, envelope: Envelope, state: int, character: str) ->
     stream.reader = "transcoded"
 
 
-def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read arguments in a JSON string: decode it, and stream the object in it."""
-    envelope, source = cast(Envelope, stream.island), stream.source
-    string = cast("JsonStringScanner", envelope.string)
+def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Read arguments in a JSON string, in an envelope or alone: decode it, and stream the object in it."""
+    island, source, reader = stream.island, stream.source, stream.reader
+    envelope = island if isinstance(island, Envelope) else None
+    string = cast("JsonStringScanner", island if envelope is None else envelope.string)
     end = string.read(text, pos, final or source.transcoding is not None)
     source.hold_converted(string.out, text, pos, string.mark, end)
     if source.object_is_held and string.started:
-        opening = envelope.source + source.confirm()
-        envelope.source = ""
-        stream.fire(f"string {stream.same(envelope.path)}", opening)
-        stream.reader = "encoded"
+        if envelope is None:
+            begin_converted(stream)
+        else:
+            stream.fire(f"string {stream.same(envelope.path)}", envelope.take_source() + source.confirm())
+        stream.reader = reader
     if not source.object_is_held:
         say_converted(stream)
     if string.note:
@@ -264,39 +262,25 @@ def read_encoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.broken:
         stream.unexpected_input()
     elif string.done:
-        closing = take_pieces(source.pieces)
+        _end_string(stream, envelope)
+    return end
+
+
+def _end_string(stream: Stream, envelope: Envelope | None) -> None:
+    trigger = "object_end"
+    if envelope is None:
+        stream.island = None
+    else:
         envelope.string = None
         envelope.scanner.state = envelope.scanner.after_value()
-        if envelope.pushed('""'):
-            envelope.settle()
-            stream.fire(f"end_map {stream.same(envelope.path)}", closing)
-        else:
-            source.pieces.append(closing)
-            stream.unexpected_input()
-    return end
+        trigger = f"end_map {stream.same(envelope.path)}"
+    stream.fire(trigger, take_pieces(stream.source.pieces))
 
 
-def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read a JSON string that holds the arguments, outside any other JSON."""
-    string, source = cast("JsonStringScanner", stream.island), stream.source
-    end = string.read(text, pos, final)
-    source.hold_converted(string.out, text, pos, string.mark, end)
-    if source.object_is_held and string.started:
-        source.confirm_converted()
-        stream.fire("object_start", "")
-        stream.reader = "string"
-    if not source.object_is_held:
-        say_converted(stream)
-    if string.note:
-        stream.events.note("repaired_json", string.note)
-    if string.waits:
-        return stream.wait(text[end:])
-    if string.broken:
-        stream.unexpected_input()
-    elif string.done:
-        stream.island = None
-        stream.fire("object_end", take_pieces(source.pieces))
-    return end
+def begin_converted(stream: Stream) -> None:
+    """Begin arguments that are transcoded: their opening is confirmed."""
+    stream.source.confirm_converted()
+    stream.fire("object_start", "")
 
 
 def say_converted(stream: Stream) -> None:

@@ -278,12 +278,9 @@ class Calls:
     @property
     def _parameters(self) -> DeclaredParameters:
         """All declared parameters, read when a tagged argument first asks for them."""
-        if self.tools.parameters is None:
-            from toolgram.tools.parameters import declared_parameters
+        from toolgram.tools.parameters import declared_parameters
 
-            declared_parameters(self.tools)
-        parameters: DeclaredParameters = self.tools.parameters
-        return parameters
+        return declared_parameters(self.tools)
 
     @property
     def _called(self) -> str | None:

@@ -138,7 +138,7 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
     program, owed = stream.program, stream.calls.markers.owed
     at = cast("re.Match[str]", _around_closer(text, at)).end()
     markers: tuple[str, ...] = program.in_no_name
-    if owed and program.spec is not None:
+    if owed:
         closed_by = program.spec.closed_by
         markers = tuple(program.literals[name] for opener in owed for name in closed_by.get(opener, ()))
     elif at == len(text) and final and (stream.ended or in_list):

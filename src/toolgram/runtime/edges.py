@@ -153,7 +153,7 @@ def _end_open(stream: Stream) -> None:
         stream.fire(END, "")
         return
     calls.end("complete" if _closes_envelope(stream) else "truncated")
-    events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.turn_end)
+    events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.spec.turn_end)
     if ending is not None:
         stream.fire(END, "")
 

@@ -1,4 +1,4 @@
-"""Reader of the JSON around a call: its tokens become ijson's events, which are the machine's triggers.
+"""Reader of the JSON around a call: its tokens become events as ijson writes them, which are the machine's triggers.
 
 Input that cannot belong to a call is rejected at once: a key at the first character that no known key has there, a
 value of a kind that no transition takes at its first character.
@@ -11,7 +11,7 @@ import re
 from typing import cast
 
 from toolgram.islands.held_text import take_pieces
-from toolgram.islands.json_envelope import Envelope, NoEvent
+from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_values import (
     AFTER_ITEM,
@@ -41,12 +41,12 @@ from toolgram.runtime.argument_readers import (
     may_transcode,
     read_arguments,
     read_closed,
-    read_encoded,
+    read_string,
     skip_blanks_after_opening,
     transcode,
 )
-from toolgram.runtime.blanks import end_of_json_blanks
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.following import end_of_json_blanks
 from toolgram.runtime.stream import Stream
 
 _EXPECTED = {
@@ -63,6 +63,7 @@ _EXPECTED = {
 _QUOTES = "\"'"
 _COMMENTS = ("//", "/*")
 _QUOTED = (KEY, FIRST_KEY, MEMBER_VALUE)  # a string may begin here in an envelope
+_half_a_pair = re.compile("[\ud800-\udfff]").search
 _WHOLE_ESCAPES = re.compile(r'"(?:[^\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _object_goes_on = re.compile(rf"{BLANKS}(?:\}}|,{BLANKS}\")").match
 _object_may_go_on = re.compile(rf"{BLANKS}(?:,{BLANKS})?\Z").match
@@ -122,16 +123,13 @@ def _read_in_list(stream: Stream, envelope: Envelope, text: str, pos: int) -> in
     """Repair a missing comma or a surplus bracket between calls; fail at a member. Return the position or None."""
     scanner, character = envelope.scanner, text[pos]
     if scanner.state == AFTER_ITEM and character == "{":
-        if not envelope.pushed(","):
-            stream.unexpected_input()
-            return pos
         scanner.state = ITEM
         stream.events.note("repaired_json", character)
     elif scanner.state == AFTER_ITEM and character != "]" and character in stream.program.closers:
         _drop_surplus(stream, envelope, text, pos)
         return pos + 1
     elif scanner.state == ITEM and character == '"' and not stream.state.held and "malformed" in stream.state.row:
-        stream.fail_between_calls(_MEMBER_WHY)
+        stream.fail(why=_MEMBER_WHY)
         return pos
     return None
 
@@ -186,12 +184,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
             envelope.source += stream.source.take(text, pos, end)
         stream.unexpected_input()
         return end
-    piece = text[pos:end]
-    source = stream.source.take(text, pos, end)
-    try:
-        _take_token(stream, envelope, piece, source)
-    except NoEvent:
-        stream.unexpected_input(scanner)
+    _take_token(stream, envelope, text[pos:end], stream.source.take(text, pos, end))
     return end
 
 
@@ -207,9 +200,8 @@ def _read_surplus_bracket(stream: Stream, envelope: Envelope, text: str, pos: in
 
 def _drop_surplus(stream: Stream, envelope: Envelope, text: str, pos: int) -> None:
     """Drop the bracket at `pos`, which closes nothing."""
-    source = envelope.source + stream.source.take(text, pos, pos + 1)
+    source = envelope.take_source() + stream.source.take(text, pos, pos + 1)
     stream.events.drop(source, SYNTAX)
-    envelope.source = ""
     stream.events.note("surplus_closer", text[pos], -1 if source else 0)
 
 
@@ -249,7 +241,7 @@ def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
     if "map_key" not in stream.state.row or not envelope.parents or envelope.scanner.in_key:
         return False
     stream.events.note("unusual_form", envelope.path.rpartition(".")[2])
-    envelope.leave_value()
+    envelope.token = ""
     stream.fire("map_key", "")
     return True
 
@@ -308,19 +300,17 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
         return pos
     trigger = f"start_map {stream.same(envelope.path)}"
     move = stream.state.row.get(trigger)
-    if move is None or not envelope.pushed("{"):
+    if move is None:
         stream.unexpected_input()
         return pos
     opening = stream.source.confirm()
     if move.dest.meaning == "arguments":
-        source, envelope.source = envelope.source, ""
-        stream.fire(trigger, source)
+        stream.fire(trigger, envelope.take_source())
         transcoded = stream.source.transcoding is not None
         stream.calls.delta("{" if transcoded else "{" + opening.removeprefix("{"), opening)
     else:
         envelope.parents.append(envelope.path)
-        source, envelope.source = envelope.source + opening, ""
-        stream.fire(trigger, source)
+        stream.fire(trigger, envelope.take_source() + opening)
     return pos
 
 
@@ -336,13 +326,10 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
             if envelope.path:
                 envelope.enter_list()
             else:
-                envelope.push(piece)
                 envelope.path = "item"
-            text, envelope.source = envelope.source + source, ""
-            stream.fire(trigger, text)
+            stream.fire(trigger, envelope.take_source() + source)
     elif kind == PUNCTUATION:
         envelope.source += source
-        envelope.push(piece)
         if piece == "," and not envelope.parents:
             envelope.path = "item"
     elif kind == CLOSE:
@@ -369,17 +356,12 @@ def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
         return
     if envelope.member and piece == "]":
         envelope.leave_list()
-    else:
-        envelope.push(piece)
     if piece == "}":
         envelope.path = envelope.parents.pop()
     over = envelope.scanner.done
-    if not over:
-        envelope.settle()
-    text, envelope.source = envelope.source, ""
     if over:
         stream.island = None
-    stream.fire(trigger, text)
+    stream.fire(trigger, envelope.take_source())
     if over and piece == "}" and "end_array" in stream.state.row:
         stream.fire("end_array", "")
 
@@ -411,24 +393,26 @@ def _take_value(stream: Stream, envelope: Envelope) -> None:
     """Process the string that is the value of a member, which is whole."""
     row, path = stream.state.row, stream.same(envelope.path)
     token, envelope.token = envelope.token, ""
-    value = envelope.value_of(token)
+    value = _text_of(token)
+    if value is None:
+        stream.unexpected_input(envelope.scanner)
+        return
     trigger = f"string {path} {value}" if f"string {path} {value}" in row else f"string {path}"
     move = row.get(trigger)
     if move is None and _ignores_member(stream, envelope):
-        stream.fire("value_end", _settled(envelope))
+        stream.fire("value_end", envelope.take_source())
     elif move is None or (not value and "name" in move.actions) or stream.refuses(move, value):
         stream.unexpected_input(envelope.scanner)
     else:
-        text = _settled(envelope)
+        text = envelope.take_source()
         stream.events.drop(text[: envelope.token_at], SYNTAX)
         stream.fire(trigger, text[envelope.token_at :], value=value)
 
 
-def _settled(envelope: Envelope) -> str:
-    """Settle an envelope whose value has ended, and take its source."""
-    envelope.settle()
-    text, envelope.source = envelope.source, ""
-    return text
+def _text_of(token: str) -> str | None:
+    """Return the text of a JSON string, or None if it has half a surrogate pair."""
+    text: str = json.loads(token.encode("utf-8", "replace"))
+    return None if _half_a_pair(text) else text
 
 
 def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
@@ -442,7 +426,10 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
             stream.unexpected_input(envelope.scanner)
         return
     token, envelope.token = envelope.token, ""
-    key = envelope.value_of(token)
+    key = _text_of(token)
+    if key is None:
+        stream.unexpected_input(envelope.scanner)
+        return
     envelope.path = f"{parent}.{key}"
     trigger = f"map_key {stream.same(envelope.path)}"
     if trigger not in state.row and state.named_key and key:
@@ -469,8 +456,7 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
 def _take_scalar(stream: Stream, envelope: Envelope) -> None:
     token, envelope.token = envelope.token, ""
     trigger = f"{_KINDS[token[0]]} {stream.same(envelope.path)}"
-    envelope.push(token)
-    stream.fire(trigger, _settled(envelope), value=token)
+    stream.fire(trigger, envelope.take_source(), value=token)
 
 
 def _decoded(token: str) -> str:
@@ -489,14 +475,12 @@ def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:
     while pos < len(text):
         pos = envelope.read(text, pos, False)
         over = scanner.state == AFTER_MEMBER and len(scanner.stack) == envelope.depth
-        if scanner.broken or (over and not envelope.pushed(":null")):
+        if scanner.broken:
             source.hold(text, start, pos)
             stream.unexpected_input()
             return pos
         if over:
-            envelope.settle()
-            value = envelope.source + take_pieces(source.pieces) + source.take(text, start, pos)
-            envelope.source = ""
+            value = envelope.take_source() + take_pieces(source.pieces) + source.take(text, start, pos)
             stream.fire("value_end", value)
             return pos
     source.hold(text, start, pos)
@@ -507,6 +491,6 @@ ENVELOPE_READERS = {
     "envelope": read_envelope,
     "arguments": read_arguments,
     "closed": read_closed,
-    "encoded": read_encoded,
+    "encoded": read_string,
     "ignored": read_ignored,
 }

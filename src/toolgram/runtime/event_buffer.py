@@ -110,7 +110,7 @@ class EventBuffer:
     """The events of the current delta (`out`, which includes notes), the open blank run, and the held region."""
 
     __slots__ = (
-        "_sent", "after_call", "blanks", "held", "lead", "mention", "out", "place",
+        "after_call", "blanks", "gap", "has", "held", "lead", "mention", "out", "place",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -118,7 +118,8 @@ class EventBuffer:
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
         self.place = SEGMENT  # the place of the next text
-        self._sent = 0  # `has` in its lowest two bits, and `gap` above them
+        self.has = 0  # the channels in which text was emitted: CONTENT, REASONING, or both
+        self.gap = 0  # those in which a marker has followed it: a blank is put before the next text there
         self.lead = ""  # blanks that are dropped if the text of the turn begins with them
         # The triggers of the closers since the last call, if it is complete and only closers and blanks have followed;
         # else None.
@@ -131,24 +132,6 @@ class EventBuffer:
             self.out = out
         else:
             self.mention.withheld.sent = out
-
-    @property
-    def has(self) -> int:
-        """The channels in which text was emitted: CONTENT, REASONING, or both."""
-        return self._sent & 3
-
-    @has.setter
-    def has(self, channels: int) -> None:
-        self._sent = self._sent & ~3 | channels
-
-    @property
-    def gap(self) -> int:
-        """The channels in which a marker has followed emitted text: a blank is put before the next text there."""
-        return self._sent >> 2
-
-    @gap.setter
-    def gap(self, channels: int) -> None:
-        self._sent = self._sent & 3 | channels << 2
 
     def put_blanks(self, text: str) -> None:
         """Add blanks to the open run."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from toolgram.islands import Island
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import COLON
 from toolgram.program.state import StateProgram
+from toolgram.runtime.position import Position
 
 
-def expected(state: StateProgram, reader: str, island: Island | None, object_is_held: bool) -> str:
-    """Return what could have followed, for a trace. `object_is_held`: an open bracket may still be text."""
-    envelope = island if isinstance(island, Envelope) else None
-    if object_is_held:
-        return _expected_behind_bracket(reader, envelope)
-    return _expected_keys(state, envelope) or state.why
+def expected(at: Position) -> str:
+    """Return what could have followed, for a trace."""
+    envelope = at.island if isinstance(at.island, Envelope) else None
+    if at.source.object_is_held:  # an open bracket, which may still be text
+        return _expected_behind_bracket(at.reader, envelope)
+    return _expected_keys(at.state, envelope) or at.state.why
 
 
 def _expected_behind_bracket(reader: str, envelope: Envelope | None) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from toolgram.events import Content, Event, Reasoning, ToolCallDelta
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_values import KEY_STRING, leaves_string
+from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_BLANKS
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
@@ -26,17 +27,16 @@ from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
 from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
-from toolgram.runtime.value_readers import plain_stops, trimmed_text
+from toolgram.runtime.value_readers import found_first
 
 if TYPE_CHECKING:
     import re
 
-    from toolgram.islands import MarkedValue
     from toolgram.islands.python_literals import PythonScanner
-    from toolgram.islands.tagged_values import TaggedValue
 
 Path: TypeAlias = "Run | Json | Python"
 _TRIMMED = " \t\r\n"  # blanks that are not part of a trimmed value
+_MANY = 8  # pieces of blanks; endless ones are left to the readers
 
 
 class Run:
@@ -121,7 +121,7 @@ class Run:
         if self.held and self._index is None:
             stream.events.blanks.append(self.held)
         elif self._blanks == _TRIMMED:
-            cast("TaggedValue", stream.island).wait(self.held)
+            cast(TaggedValue, stream.island).wait(self.held)
             add_piece(stream.source.pieces, self.held)
         return self.rest + delta, 0
 
@@ -256,23 +256,18 @@ def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
 
 def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
     """Return the path of a tagged value that is text up to a marker, or up to one of a few characters."""
-    state, argument = stream.state, stream.calls.argument
-    if argument is not None and argument.again:
+    state, argument, value, pieces = stream.state, stream.calls.argument, stream.island, stream.source.pieces
+    if state.echo or (argument is not None and (argument.again or argument.wrapper is not None)):
         return None
-    if _is_text(stream):
-        return Run(stream, builder, state.start, state.find, "")
-    stops = plain_stops(stream)
-    if stops is not None:
-        return Run(stream, builder, *stops, "")
-    if trimmed_text(stream) is None:
+    stops = getattr(value, "stops", "")
+    if stops and not (pieces or (stream.buffer and not state.literals)):
+        return Run(stream, builder, *found_first(state, stops), "")
+    if type(value) is not TaggedValue or "value_end" in state.row:
+        return None
+    if value.is_text:
+        return None if pieces else Run(stream, builder, state.start, state.find, "")
+    if value.waits is None or len(pieces) >= _MANY or "".join(pieces) != "".join(value.waits):
         return None
     run = Run(stream, builder, state.start, state.find, _TRIMMED)
-    run.held = take_pieces(stream.source.pieces)
+    run.held = take_pieces(pieces)
     return run
-
-
-def _is_text(stream: Stream) -> bool:
-    """Return whether a tagged value is text up to a marker, and nothing of it waits."""
-    if "value_end" in stream.state.row or stream.state.echo:
-        return False
-    return cast("MarkedValue", stream.island).is_text and not stream.source.pieces

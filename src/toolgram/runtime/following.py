@@ -1,11 +1,12 @@
-"""Text after arguments that shows that they have not ended."""
+"""Where blanks end, and text after arguments that shows that they have not ended."""
 
 from __future__ import annotations
 
 import re
-from typing import cast
 
 GOES_ON = ("\\", '"', "'")  # no text begins with these directly after arguments; in an envelope a key may follow
+_json_blanks = re.compile(r"[ \t\r\n]*+").match
+_any_blanks = re.compile(r"\s*+").match
 _blanks = re.compile(r"[ \t\r\n\f]*+").match
 _blanks_of_line = re.compile(r"[ \t\f]*+").match
 # An operator, a character that makes the call an operand, or a quote, so that an earlier string ended elsewhere.
@@ -13,6 +14,16 @@ expression_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|
 expression_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 
 
+def end_of_json_blanks(text: str, pos: int) -> int:
+    """Return the position after JSON whitespace."""
+    return _json_blanks(text, pos).end()  # type: ignore[union-attr]
+
+
+def end_of_blanks(text: str, pos: int) -> int:
+    """Return the position after blanks of any kind."""
+    return _any_blanks(text, pos).end()  # type: ignore[union-attr]
+
+
 def end_of_python_blanks(text: str, pos: int, listed: bool) -> int:
     """Return where blanks after a Python call end. In a list, line ends are blanks as well."""
-    return cast("re.Match[str]", (_blanks if listed else _blanks_of_line)(text, pos)).end()
+    return (_blanks if listed else _blanks_of_line)(text, pos).end()  # type: ignore[union-attr]

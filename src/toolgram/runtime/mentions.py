@@ -19,8 +19,8 @@ import copy
 from typing import cast
 
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
-from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.code_marks import FENCE, SPAN
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.stream import READ_AGAIN, Stream
 from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
 
@@ -146,7 +146,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
 
 def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
     """Read on after the end of the turn. Return the position or WAIT; None if the state has to read on."""
-    begin, roles = end_of_blanks(text, pos), stream.program.other_roles
+    begin, roles = end_of_blanks(text, pos), stream.program.spec.other_roles
     rest = text[begin : begin + max(map(len, roles), default=0)]
     if begin == len(text):
         return None

@@ -50,15 +50,15 @@ class Parser:
         self._log: AnomalyLog | None = None  # made with the first events of the readers
         self._path: Path | None = None  # takes the next delta without the readers, if possible
         self._replayed: Sequence[BufferedEvent] = ()  # the events of a call that a prefix has begun, emitted first
-        if prefix is None and program.generation_prompt:
-            self._replayed = read_prompt(self._stream, program.generation_prompt)
+        if prefix is None and program.spec.generation_prompt:
+            self._replayed = read_prompt(self._stream, program.spec.generation_prompt)
             self._stream.prompt = ASSUMED if self._stream.state.meaning == "reasoning" else ""
         elif prefix or program.line_calls:
             self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins on a new line
         known = prefix is not None and program.mentions
         if known and self._stream.state.meaning != "reasoning":
             self._stream.prompt = THOUGHTLESS
-        self._stream.events.lead = program.turn_start
+        self._stream.events.lead = program.spec.turn_start
 
     @property
     def state(self) -> str:

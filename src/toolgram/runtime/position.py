@@ -98,8 +98,7 @@ class Position:
         """Take the characters since the last event, in order."""
         text, self.unfinished = self.source.take_all() + self.unfinished, ""
         if isinstance(self.island, Envelope):
-            text = self.island.source + text
-            self.island.source = ""
+            text = self.island.take_source() + text
         return text
 
     def open_brackets(self) -> OpenBrackets:
@@ -141,7 +140,7 @@ class Position:
 
     def same(self, path: str) -> str:
         """Return the path under which the machine knows a JSON path."""
-        return self.program.same_path.get(path, path)
+        return self.program.spec.same_path.get(path, path)
 
     def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
         """Return whether the symbol found in `text` counts. Blanks, brackets or a name may be around its marker."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from toolgram.islands.held_text import take_pieces
 from toolgram.limits import MOST_BLANKS
-from toolgram.runtime.argument_readers import say_converted
+from toolgram.runtime.argument_readers import begin_converted, say_converted
 from toolgram.runtime.following import end_of_python_blanks, expression_goes_on, expression_may_go_on
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream
@@ -37,8 +37,7 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
     source = stream.source
     source.hold_converted(python.out, text, pos, python.mark, end)
     if source.object_is_held and python.started:
-        source.confirm_converted()
-        stream.fire("object_start", "")
+        begin_converted(stream)
         stream.reader = "python"
     if not source.object_is_held:
         say_converted(stream)
@@ -81,8 +80,7 @@ def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final:
             return stream.wait(text[pos:])
         if follows:
             if source.object_is_held:
-                source.confirm_converted()
-                stream.fire("object_start", "")
+                begin_converted(stream)
                 say_converted(stream)
             stream.unexpected_input(why=EXPRESSION)
             return pos

@@ -95,9 +95,7 @@ def _resume(stream: Stream, recovery: ErrorRecovery) -> None:
     stream.island = None
     in_json = recovery.in_list and not recovery.python  # the state reads what is around a call in Python
     if in_json and not {"start_map item", "end_array"}.isdisjoint(stream.state.row["recovered"].dest.row):
-        envelope = Envelope(in_list=True, repairs=not stream.program.strict)
-        envelope.resume_list()
-        stream.island = envelope
+        stream.island = Envelope.after_item(repairs=not stream.program.strict)
     stream.fire("recovered", "")
     if not recovery.in_list and (closed := _closes_list(stream)):
         stream.fire(closed, "")

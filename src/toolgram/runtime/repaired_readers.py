@@ -51,7 +51,7 @@ def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
     character = text[pos]
     transcoding = source.transcoding = source.transcoding or Transcoding()
     transcoding.read_again = False
-    skipped = source.skip_prefix(pos, pos + 1) - pos if source.prefix_characters else 0
+    skipped = source.skip_prefix(pos, pos + 1) - pos
     if not skipped:
         add_piece(transcoding.pieces, character)
     if python.read(character, 0) == 0:
@@ -108,7 +108,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     if taken == WAIT:
         return stream.wait(text[pos:])
     transcoding.read_again, transcoding.reading = False, bool(taken)
-    skipped = source.skip_prefix(pos, pos + 1) - pos if taken and source.prefix_characters else 0
+    skipped = source.skip_prefix(pos, pos + 1) - pos if taken else 0
     if taken and not skipped:
         add_piece(transcoding.pieces, text[pos])
     if _pass_on(stream, scanner, repairer, reader, bool(taken)):
@@ -149,7 +149,9 @@ def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
     if found == WAIT:
         return stream.wait(text[pos:])
     if found == CUT:
-        add_piece(cast(Transcoding, stream.source.transcoding).pieces, text[_own(stream, pos, len(text)) :])
+        add_piece(
+            cast(Transcoding, stream.source.transcoding).pieces, text[stream.source.skip_prefix(pos, len(text)) :]
+        )
         return len(text)
     stream.unexpected_input()
     return pos
@@ -196,8 +198,7 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
     read = take_pieces(source.transcoding.pieces)
     end = len(read) - taken
     if end > 0:
-        stream.events.drop(envelope.source + read[:end], SYNTAX)
-        envelope.source = ""
+        stream.events.drop(envelope.take_source() + read[:end], SYNTAX)
     add_piece(source.transcoding.pieces, read[end:])
 
 
@@ -214,14 +215,9 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
             return pos
         return stream.wait(text[pos:])
     source, end = stream.source, fence.end()
-    add_piece(cast(Transcoding, source.transcoding).pieces, text[_own(stream, pos, end) : end])
+    add_piece(cast(Transcoding, source.transcoding).pieces, text[source.skip_prefix(pos, end) : end])
     stream.events.note("repaired_json", FENCE)
     return end
-
-
-def _own(stream: Stream, pos: int, end: int) -> int:
-    """Return where the output's own characters begin in text that is read at once."""
-    return stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
 
 
 def _may_be_key(stream: Stream, begun: str) -> bool:
@@ -258,12 +254,10 @@ def _confirmed(stream: Stream, written: str) -> str:
 def _read_written(stream: Stream, island: Island | None, reader: str, written: str) -> bool:
     """Pass written JSON to the readers. Return False if the value has ended, or reading resumes in the list."""
     at = 0
-    scanner = island.scanner if isinstance(island, Envelope) else None
     while at < len(written):
         stream.reader = reader
         at = ENVELOPE_READERS[reader](stream, written, at, False)
-        resumed = isinstance(island, Envelope) and island.scanner is not scanner
-        if stream.island is not island or resumed or stream.reader == "malformed":
+        if stream.island is not island or stream.reader == "malformed":
             stream.source.transcoding = None
             return False
         reader = stream.reader

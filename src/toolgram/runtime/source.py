@@ -49,11 +49,6 @@ class Source:
         """True if a value was opened that may turn out to be text."""
         return self.opening is not None
 
-    @property
-    def is_empty(self) -> bool:
-        """True if nothing is held."""
-        return not (self.pieces or self.converted or self.transcoding or self.object_is_held)
-
     def take(self, text: str, begin: int, end: int) -> str:
         """Return the source of the characters that a reader takes: they were written so, or transcoded from it."""
         if self.transcoding is not None:

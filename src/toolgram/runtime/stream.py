@@ -18,7 +18,7 @@ Text that does not fit while nothing is held fires `malformed`, and the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.islands import Island, value_island, value_kind
@@ -33,9 +33,6 @@ from toolgram.runtime.position import ASSUMED, WAIT, Position, RejectedValue
 from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.tools.reading import NO_TOOLS, Tools
-
-if TYPE_CHECKING:
-    pass
 
 PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not belong to the turn
 READ_AGAIN: Final = "read again"  # in a trace: calls turn out to be only mentioned
@@ -194,7 +191,7 @@ class Stream(Position):
             self.events.note("unproven_types", self.calls.key)
         self.reader = "value"
         place = self.calls.place() if kind == "elements" else None
-        self.island = value_island(kind, typed, types, self.program.notation, self.calls.key, place)
+        self.island = value_island(kind, typed, types, self.program.spec.notation, self.calls.key, place)
 
     # --- text -----------------------------------------------------------------------------------------------------
 
@@ -242,19 +239,16 @@ class Stream(Position):
         elif UNCLOSED in self.state.row:
             self._close_envelope()
         else:
-            self._fail(why=why)
+            self.fail(why=why)
 
     def _close_envelope(self) -> None:
         """Close the envelope around arguments that are whole. In a list, the next call may follow."""
         text, envelope = self.leftover(), self.island
         if text.strip(" \t\r\n,"):
-            self._fail(text)
+            self.fail(text)
             return
         in_list = isinstance(envelope, Envelope) and envelope.in_list and bool(envelope.parents)
-        if isinstance(envelope, Envelope) and in_list:
-            envelope.resume_list()
-        else:
-            self.island = None
+        self.island = Envelope.after_item(envelope.repairs) if isinstance(envelope, Envelope) and in_list else None
         if not self.state.row[UNCLOSED].dest.held:
             if in_list:
                 self.events.note(UNCLOSED_ENVELOPE, "")
@@ -282,9 +276,10 @@ class Stream(Position):
         dest = self._goes_on_in(origin)
         rest, rest_reader = self._rest_of_held(json)
         if self.trace:
-            self.tell(
-                REJECTED, dest, why or self._expected(), "malformed" if origin.meaning == "malformed" else rest_reader
-            )
+            from toolgram.runtime.expectations import expected
+
+            said = "malformed" if origin.meaning == "malformed" else rest_reader
+            self.tell(REJECTED, dest, why or expected(self), said)
         text, marked = self.events.release()
         rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_held())
         if marked and origin.meaning == "content":
@@ -295,7 +290,7 @@ class Stream(Position):
         if origin.meaning == "malformed":
             self._recover_again(region, text, rejected.why)
         elif not origin.is_text:
-            self._fail(text, held.why)
+            self.fail(text, held.why)
             if region.call is not None and self.state.is_text:
                 self._read_rest(rest, rejected, rest_reader)
         else:
@@ -345,13 +340,7 @@ class Stream(Position):
         opened = self.open_brackets()._replace(quote="", in_list=False)
         return ErrorRecovery(opened, quotes_count=False), "rejected_rest"
 
-    def _expected(self) -> str:
-        """Return what could have followed at the place of the rejection, in plain words."""
-        from toolgram.runtime.expectations import expected
-
-        return expected(self.state, self.reader, self.island, self.source.object_is_held)
-
-    def _fail(self, text: str = "", why: str = "") -> None:
+    def fail(self, text: str = "", why: str = "") -> None:
         """Fail what was certain: `text`, and as much after it as the machine defines, is malformed."""
         why = why or self.state.why
         opened = self.open_brackets()
@@ -366,10 +355,6 @@ class Stream(Position):
         self.island = recovery if self.state.meaning == "malformed" else None
         if text:
             self.events.say("malformed", text, why)
-
-    def fail_between_calls(self, why: str) -> None:
-        """Fail between the calls of a list: the next item is not a call."""
-        self._fail("", why)
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Return 1 if a marker is at `pos`, 0 if not, and WAIT if one may have begun."""

@@ -3,6 +3,11 @@
 Strategy: a complete call sets a mark, and the next text removes it. As long as it is set, the next characters are
 looked up here first, in one table per format (`Program.closers`). A closer whose opener ends the text before the call
 (`See ({...}) ok`) is text, and so is its opener.
+
+A call may also come after the end of its list: `<tool_calls>{...}</tool_calls>{...}</tool_calls>`, `[{...}], {...}]`.
+Nothing shows whether such an object is a call or an example, so it is not read as a call. But the model closed the list
+too early, or too often, and that is reported: the object, with a comma before it, is malformed text. If calls are
+Python, `f(a=1)` is treated the same way.
 """
 
 from __future__ import annotations
@@ -12,15 +17,14 @@ from functools import lru_cache
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
-from toolgram.limits import LONGEST_WORD, MOST_BLANKS
+from toolgram.limits import BLANKS, LONGEST_WORD, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.program.state import INNER, TERMINAL, StateProgram, Symbol
-from toolgram.runtime.blanks import end_of_blanks
+from toolgram.program.state import INNER, TERMINAL, Program, Symbol
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.late_calls import read_late_call
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.position import RejectedValue
-from toolgram.runtime.stream import Stream, symbol_why
+from toolgram.runtime.stream import LATE_CALL, Stream, symbol_why
 from toolgram.spec.data import UNCLOSED
 
 # A member after the arguments were closed.
@@ -34,6 +38,8 @@ _unmarked = re.compile(rf"([,;]?){_SPACE}\{{{_SPACE}({_KEY}){_SPACE}:").match
 _unmarked_begun = re.compile(rf"""(?:[,;]{_SPACE})?(?:\{{{_SPACE}(?:["'][^"'\\\n]{_WORD}|{_KEY}{_SPACE})?)?\Z""").match
 _notated_member = re.compile(rf",{_SPACE}\w{{1,{LONGEST_WORD}}}+:").match
 _notated_begun = re.compile(rf",{_SPACE}\w{{0,{LONGEST_WORD}}}+\Z").match
+_NAME = rf"[A-Za-z_][\w.]{{0,{LONGEST_WORD - 1}}}+"
+_IDENTIFIER = rf"[A-Za-z_]\w{{0,{LONGEST_WORD - 1}}}+"
 LATE_MEMBER = "a member after the arguments, which are closed"
 _ELEMENT = Symbol("", INNER)
 _OPENERS = {"}": "{", "]": "[", ")": "("}
@@ -74,7 +80,7 @@ def _read_another(stream: Stream, text: str, pos: int, begin: int, marked: bool,
     if after is None and not marked and unmarked and text[begin] in ",;{":
         after = _read_unmarked_call(stream, text, pos, begin, final)
     if after is None and not marked:
-        after = read_late_call(stream, text, pos, begin, final)
+        after = _read_late_call(stream, text, pos, begin, final)
     return after
 
 
@@ -111,49 +117,37 @@ def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> 
 
 
 def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
-    """Read another call as an object without its marker, in a format whose calls have no closing marker."""
+    """Read another call as an object: without its marker, in a format whose calls have no closing marker, or without
+    the brackets of a list. Return the position at its brace, or WAIT; None for anything else."""
     state = stream.state
-    opener, waits = _opens_call(stream, state.row[state.announces].dest, text, pos, begin, final)
-    if opener is None:
-        return waits
-    stream.fire(state.announces, "")
-    stream.events.drop(opener, SYNTAX)
-    stream.events.note("unusual_form", opener)
-    return begin + len(opener)
-
-
-def _opens_call(
-    stream: Stream, state: StateProgram, text: str, pos: int, begin: int, final: bool
-) -> tuple[str | None, int | None]:
-    """Return the separator before a call at `begin` as an object. Without one, return None, and WAIT if it may still
-    come."""
+    listed = "start_map item" in state.row
     found = _unmarked(text, begin)
     if found is None:
         begun = not final and _unmarked_begun(text, begin)
-        return None, _wait_behind_blanks(stream, text, pos, begin) if begun else None
-    after = state.row["start_map item"].dest
+        return _wait_behind_blanks(stream, text, pos, begin) if begun else None
+    after = (state if listed else state.row[state.announces].dest).row["start_map item"].dest
     if not after.any_key and f"item.{found[2][1:-1]}" not in after.key_paths:
-        return None, None
+        return None
     stream.events.say("content", text[pos:begin])
-    return found[1], None
+    if not listed:
+        stream.fire(state.announces, "")
+    separator = found[1]
+    stream.events.drop(separator, SYNTAX)
+    stream.events.note("repaired_json" if listed else "unusual_form", separator)
+    return begin + len(separator)
 
 
 def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
     """Read a late member, or the next call of a list without brackets. Return the position, or WAIT; None for text."""
     state = stream.state
-    notated = stream.program.notation and stream.calls.markers.overdue
+    notated = stream.program.spec.notation and stream.calls.markers.overdue
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     if not final and (_notated_begun if notated else _member_begun)(text, begin):
         return _wait_behind_blanks(stream, text, pos, begin)
     if "start_map item" not in state.row or "," in state.literals:
         return None
-    opener, waits = _opens_call(stream, state, text, pos, begin, final)
-    if opener is None:
-        return waits
-    stream.events.drop(opener, SYNTAX)
-    stream.events.note("repaired_json", opener)
-    return begin + len(opener)
+    return _read_unmarked_call(stream, text, pos, begin, final)
 
 
 def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
@@ -217,3 +211,46 @@ def is_open_in_text(stream: Stream, closer: str) -> bool:
     if closer == FENCE:
         return FENCE in opened and not opened.endswith(tuple(_OPENERS.values()))
     return opened[-1:] == _OPENERS.get(closer, " ")
+
+
+@lru_cache(maxsize=256)
+def _late_calls(program: Program) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
+    """Return the patterns of a certain late call, up to its bracket, and of what may become one."""
+    states, found, parts = program.states.values(), [], []
+    if any("start_map item" in state.row for state in states):
+        keys = {path.split(".")[1] for state in states for path in state.key_paths if path.count(".") == 1}
+        key = "|".join(re.escape(key) for key in sorted(keys)) or "(?!)"
+        found.append(rf'(,{BLANKS}\{{)(?={BLANKS}{_KEY}{BLANKS}:)|(\{{)(?={BLANKS}"(?:{key})"{BLANKS}:)')
+        parts.append(rf"""(?:,{BLANKS})?(?:\{{{BLANKS}(?:["'][^"'\\\n]{{0,{LONGEST_WORD}}}|{_KEY}{BLANKS})?)?\Z""")
+    if any(state.python for state in states):
+        comma = rf"(?:,{BLANKS})" + ("?" if program.line_calls else "")
+        found.append(rf"({comma}{_NAME}\()(?={BLANKS}(?:\)|{_IDENTIFIER}{BLANKS}=[^=]))")
+        parts.append(rf"(?:{comma}(?:{_NAME}(?:\({BLANKS}(?:{_IDENTIFIER}{BLANKS}=?)?)?)?|,{BLANKS})\Z")
+    return (re.compile("|".join(found)), re.compile("|".join(parts))) if found else None
+
+
+def _read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool) -> int | None:
+    """Read a late call at `begin`, after blanks from `pos` on. Return the position after its bracket, WAIT, or None."""
+    state, patterns = stream.state, _late_calls(stream.program)
+    if patterns is None or not state.is_text or state.meaning != "content" or "start_map item" in state.row:
+        return None
+    if sum(map(len, stream.events.blanks)) + begin - pos > MOST_BLANKS:
+        return None
+    if not state.loops and state.match is not None and state.match(text, begin):
+        return None
+    whole, begun = patterns
+    found = whole.match(text, begin)
+    if found is None:
+        if final or begun.match(text, begin) is None:
+            return None
+        return stream.wait(text[pos:])
+    opened = found.group()
+    if opened.rstrip("(").strip(", \t\r\n") in stream.calls.names:
+        return None  # it may be read as a call, at the beginning of a line
+    stream.events.say("content", text[pos:begin])
+    if not state.loops:
+        stream.unexpected_input()  # there was text
+    stream.events.say("malformed", opened, LATE_CALL)
+    stream.island = ErrorRecovery(OpenBrackets(opened[-1], python=opened[-1] == "("))
+    stream.rejected, stream.reader = RejectedValue("malformed", LATE_CALL, False), "rejected_rest"
+    return found.end()

@@ -11,9 +11,9 @@ from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS, MOST_THOUGHT_CLOSERS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol, next_symbol
-from toolgram.runtime.blanks import end_of_blanks
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, symbol_why
@@ -176,8 +176,7 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
     if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
         end -= 1
     if end > pos:
-        pos = stream.source.skip_prefix(pos, end) if stream.source.prefix_characters else pos
-        stream.events.put_blanks(text[pos:end])
+        stream.events.put_blanks(text[stream.source.skip_prefix(pos, end) : end])
     return end
 
 

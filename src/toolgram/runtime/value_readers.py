@@ -13,6 +13,7 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol, next_symbol
+from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.position import WAIT
@@ -23,34 +24,13 @@ if TYPE_CHECKING:
     from toolgram.islands.notated_values import NotatedScanner
 
 _BLANKS = " \t\r\n"
-_MANY = 8  # pieces of text
 _BRACKETS = {"{": "})", "[": "]"}  # closers of a bracket; the arguments may be in parentheses
 
 
-def plain_stops(stream: Stream) -> tuple[FindMatch, FindMatch] | None:
+@lru_cache(maxsize=256)
+def found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
     """Return two searches for a value that is plain text except a few characters. One finds such a character, or a
     possible beginning of a marker; the other finds the marker, and a symbol at such a character."""
-    stops = getattr(stream.island, "stops", "")
-    source, state = stream.source, stream.state
-    waits = source.pieces or source.prefix_characters or stream.calls.wrapper is not None
-    if not stops or waits or state.echo or (stream.buffer and not state.literals):
-        return None
-    return _found_first(state, stops)
-
-
-def trimmed_text(stream: Stream) -> TaggedValue | None:
-    """Return the value if it is text up to a marker, and only the blanks at its end wait."""
-    value, source, state = stream.island, stream.source, stream.state
-    if type(value) is not TaggedValue or value.waits is None or stream.calls.wrapper is not None:
-        return None
-    few = len(source.pieces) < _MANY  # endless blanks are left to the readers
-    fits = few and "".join(source.pieces) == "".join(value.waits) and not source.prefix_characters
-    return value if fits and "value_end" not in state.row and not state.echo else None
-
-
-@lru_cache(maxsize=256)
-def _found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
-    """Return a search for any of these characters or a possible symbol of the state, and a search for the symbol."""
     any_of = re.compile(f"[{re.escape(stops)}]").search
     if not state.literals:
         return any_of, _a_symbol
@@ -262,20 +242,14 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Pass a piece of `text` to the island, and emit what becomes certain. Return where it breaks or ends."""
-    repairs: list[str] = getattr(value, "repairs", [])
-    if type(value) is not TaggedValue:
-        known = len(repairs)
-        pos = _pass_on(stream, value, text, pos, _read_piece(value.read, text, pos, end, final))
-        if len(repairs) > known:
-            _note_repairs(stream, repairs[known:], getattr(value, "back", 0))
-        return pos
+    read = value.read_to_repair if type(value) is TaggedValue else value.read
     while True:
-        known = len(repairs)
-        pos = _pass_on(stream, value, text, pos, _read_piece(value.read_to_repair, text, pos, end, final))
-        if len(repairs) == known:
+        known = len(value.repairs)
+        pos = _pass_on(stream, value, text, pos, _read_piece(read, text, pos, end, final))
+        if len(value.repairs) == known:
             return pos
-        _note_repairs(stream, repairs[known:], value.back)
-        if pos == end or value.broken:
+        _note_repairs(stream, value.repairs[known:], value.back)
+        if pos == end or value.broken or type(value) is not TaggedValue:
             return pos
 
 
@@ -291,21 +265,13 @@ def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
     """Emit what the island wrote in a run from `pos` to `end`."""
-    tail = getattr(value, "tail", 0)
-    pieces = stream.source.pieces
-    if value.out and tail > end - pos:  # some of the waiting characters were taken before
-        held = take_pieces(pieces)
-        waits = held[len(held) - (tail - (end - pos)) :]
-        add_piece(pieces, held[: len(held) - len(waits)])
-        _say(stream, value.out, "")
-        add_piece(pieces, waits)
-        said = pos
+    source, wrapper = stream.source, stream.calls.wrapper
+    if wrapper is not None:
+        add_piece(wrapper, value.out)
+        source.hold(text, pos, end)
     else:
-        said = end - tail
-        if said > pos or value.out:  # a literal that breaks can make earlier text certain
-            _say(stream, value.out, stream.source.take(text, pos, said))
-    if end > said:  # blanks that no text has followed yet
-        _say(stream, "", stream.source.take(text, said, end))
+        source.hold_converted(value.out, text, pos, end - getattr(value, "tail", 0), end)
+        say_converted(stream)
     return end
 
 
@@ -396,8 +362,7 @@ def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) 
     """Decide what comes after a run of a value that ends by itself: its end, a place that does not fit, or a wait."""
     if value.broken and stream.state.literals and _lacks_brackets(value):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
-    repairs: list[str] = getattr(value, "repairs", [])
-    if value.broken or (value.done and repairs and stream.program.strict):
+    if value.broken or (value.done and value.repairs and stream.program.strict):
         stream.unexpected_input()
     elif value.done:
         _end_alone(stream, value)

@@ -19,6 +19,7 @@ from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESI
 from toolgram.message import Message, Part, ToolCall
 from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.whole_places import Action, Member, Place, Step, Unusual, first_place
 from toolgram.runtime.whole_values import (
     begins_python,
@@ -28,7 +29,6 @@ from toolgram.runtime.whole_values import (
     loose_object,
     python_arguments,
     python_object,
-    skip_blanks,
     tagged_value,
 )
 from toolgram.spec.data import END, TEXT, UNCLOSED
@@ -54,7 +54,7 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
 
 def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
     """Return the place in which an output begins, and whether a marker is before it; () if the prompt leaves more."""
-    if not program.generation_prompt and not program.line_calls:
+    if not program.spec.generation_prompt and not program.line_calls:
         return first_place(program, program.initial, _ACTIONS), False
     from toolgram.runtime.parser import Parser
 
@@ -173,7 +173,7 @@ class _Reading:
     def _after_blanks(self, state: StateProgram, begin: int) -> int:
         """Return where blanks before a symbol end."""
         text = self._text
-        at = skip_blanks(text, begin)
+        at = end_of_blanks(text, begin)
         is_line = self._program.line_calls and text[at - 1] == "\n"
         if at - begin > MOST_BLANKS_BESIDE or (is_line and text.startswith(tuple(state.literals), at - 1)):
             raise Unusual
@@ -195,7 +195,7 @@ class _Reading:
 
     def _take(self, state: StateProgram, symbol: Symbol, begin: int, end: int) -> None:
         text, opens = self._text, symbol.opens
-        if opens == STOP and (state.meaning == "reasoning" or skip_blanks(text, end) < len(text)):
+        if opens == STOP and (state.meaning == "reasoning" or end_of_blanks(text, end) < len(text)):
             raise Unusual
         if opens == CALL and (state.meaning == "reasoning" or state.to_user or text.startswith("```", begin)):
             raise Unusual  # it may be a mention
@@ -231,13 +231,13 @@ class _Reading:
             raise Unusual
         if self._pos == self._first and not self._marked:
             body = leading + body
-            if leading and self._program.turn_start:
+            if leading and self._program.spec.turn_start:
                 raise Unusual
         if self._place.state.meaning == "reasoning":
             if self._reasoning or self._content or last:
                 raise Unusual
             self._reasoning = body
-        elif self._content or (last and trailing and self._program.turn_end):
+        elif self._content or (last and trailing and self._program.spec.turn_end):
             raise Unusual
         else:
             self._content = body + trailing if last else body
@@ -348,18 +348,18 @@ class _Reading:
             return
         self._follow("start_array")
         written = pos + 1
-        pos = skip_blanks(text, written)
+        pos = end_of_blanks(text, written)
         while text.startswith("{", pos):
             self._read_item(pos, written)
             written = self._pos
-            pos = skip_blanks(text, written)
+            pos = end_of_blanks(text, written)
             if text.startswith("]", pos):
                 self._pos = pos + 1
                 self._follow("end_array")
                 return
             if not text.startswith(",", pos):
                 break
-            pos = skip_blanks(text, pos + 1)
+            pos = end_of_blanks(text, pos + 1)
         raise Unusual
 
     def _read_item(self, pos: int, written: int) -> None:
@@ -391,11 +391,11 @@ class _Reading:
         """Read the ends of objects, or a comma, after a value in an envelope."""
         text, pos = self._text, self._pos
         if text[pos : pos + 1] not in ",}":
-            pos = skip_blanks(text, pos)
+            pos = end_of_blanks(text, pos)
         while parents and text.startswith("}", pos):
             self._follow(f"end_map {parents.pop()}")
             self._pos = pos + 1
-            pos = skip_blanks(text, self._pos)
+            pos = end_of_blanks(text, self._pos)
         if parents:
             if not text.startswith(",", pos):
                 raise Unusual
@@ -437,7 +437,7 @@ class _Reading:
 
     def _begin_python(self, written: int, in_call: bool = False) -> None:
         """Read the envelope in Python's spelling from here on. Events account for what comes before `written`."""
-        if not self._program.python_json or self._program.strict:
+        if not self._program.spec.python_json or self._program.strict:
             raise Unusual
         self._python = True
         begun = in_call or self._name is not None or self._arguments is not None

@@ -94,7 +94,7 @@ class Place:
         member = self._members.get((parent, key))
         if member is None:
             path = f"{parent}.{key}"
-            path = self._places.program.same_path.get(path, path)
+            path = self._places.program.spec.same_path.get(path, path)
             if self.state.named_key and f"map_key {path}" not in self.state.row:
                 return self._member(f"{parent}.*")
             member = self._members[parent, key] = self._member(path)

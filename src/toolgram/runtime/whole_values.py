@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _LONG = 4_096  # characters: from here on, counting brackets costs less than reading in vain
 _python_begins = re.compile(r"\{[ \t\r\n]*+'").match
-_any_blanks = re.compile(r"\s*+").match
 _key = re.compile(rf"""[ \t\r\n]*+(["'])(\w{{1,{LONGEST_WORD}}}+)\1[ \t\r\n]*+:[ \t\r\n]*+""").match
 _string = re.compile(r""""([^"\\\x00-\x1f]*+)"|'([^'"\\\x00-\x1f]*+)'""").match
 
@@ -50,11 +49,6 @@ def _once(members: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 _decoder: Any = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
 _members: Callable[[str, int], tuple[list[Any], int]] = _decoder.scan_once
-
-
-def skip_blanks(text: str, pos: int) -> int:
-    """Return where blanks end."""
-    return _any_blanks(text, pos).end()  # type: ignore[union-attr]
 
 
 def end_of_object(text: str, start: int) -> int:
@@ -193,14 +187,14 @@ def tagged_value(
 
         types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), True)
     if alone:
-        written, end = _value_alone(state, value_island(kind, typed, types, program.notation, key), text, pos)
+        written, end = _value_alone(state, value_island(kind, typed, types, program.spec.notation, key), text, pos)
         return written, end, None, end
     begin, end, symbol = next_symbol(state, state.find, text, pos)
     if symbol is None or not _closes(state, symbol, text, end, tools.names):
         raise Unusual
     plain = plain_value(kind, typed, types, text[pos:begin])
     if plain is None:
-        value = cast(MarkedValue, value_island(kind, typed, types, program.notation, key))
+        value = cast(MarkedValue, value_island(kind, typed, types, program.spec.notation, key))
         plain = _value_to_marker(value, text[pos:begin])
     return plain, begin, symbol, end
 

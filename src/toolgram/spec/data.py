@@ -134,9 +134,9 @@ class Spec:
     closed_by: Mapping[str, tuple[str, ...]]  # the closing markers that a call owes, by what opens them
     same_path: Mapping[str, str]
     notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
-    turn_start: str
-    turn_end: str
-    other_roles: tuple[str, ...]
+    turn_start: str  # blanks with which the text of a turn begins
+    turn_end: str  # blanks between the text and the token that ends the turn
+    other_roles: tuple[str, ...]  # what begins messages of other roles
     generation_prompt: str  # what `prefix=None` stands for
     grammar_path: str
     grammar_text: str
