@@ -175,14 +175,14 @@ vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vL
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_table --theirs --write docs/reference/vllm-tables.md $(MODELS)
 
 export-table: $(READY) ## run exports whose grammars changed in their engines, write docs/data/; ALL=1, SAMPLES=200 for more [.venv 230 MB, 2 min | minutes; ALL=1 hours]
-	$(BIN)/python -m tests.export.table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
-	$(BIN)/python -m tests.export.pool_figures --write docs/data/index.md
+	$(BIN)/python -m benchmarks.export_table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
+	$(BIN)/python -m benchmarks.export_pool --write docs/data/index.md
 
 test-export-recipes: $(VLLM_ENV)/.installed ## the lines of docs/export.md for transformers, with a tiny model and both engines [.venv-vllm 1.5 GB, 2 min | 1 min]
 	$(VLLM_ENV)/bin/python -m pytest tests/export/test_running.py $(ARGS)
 
 export-pins: $(READY) ## run exports in the versions of xgrammar and llguidance that vLLM and SGLang pin, write docs/data/ [.venv 230 MB + engines 100 MB | 10 min]
-	$(BIN)/python -m tests.export.pins --write docs/data/index.md
+	$(BIN)/python -m benchmarks.export_pins --write docs/data/index.md
 
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md [.venv 230 MB, 2 min | minutes]
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)

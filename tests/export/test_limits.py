@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.export.engines import Engines
+from tests.export.engines import plain_engines
 from tests.export.measuring import WRITTEN, tool
 from toolgram import ToolgramError
 
@@ -80,7 +80,7 @@ def test_what_is_too_large_is_one_clear_error(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", LARGE)
 def test_what_is_large_is_a_grammar(kind: str) -> None:
-    engines = Engines()
+    engines = plain_engines()
     for target in WRITTEN:
         text = text_of("hermes", target, LARGE[kind])
         assert len(text) < MOST_TEXT
@@ -111,7 +111,7 @@ def test_of_many_optional_members_each_may_be_written() -> None:
     for target in ("gbnf", "structural_tag"):
         made = toolgram.get_format("hermes").export(target, [tool("f", {"a": schema}, ["a"])], "required")
         assert any("more than 64 members" in note for note in made.notes)
-        engine = Engines().load(target, made.text)
+        engine = plain_engines().load(target, made.text)
         for names, fits in ((["p1", "p3"], True), (["p0", "p1", "p2", "p3", "p69"], True), (["p1"], False),
                             (["p3", "p1"], False), (["p0"], False)):  # fmt: skip
             call = {"name": "f", "arguments": {"a": dict.fromkeys(names, "x")}}
