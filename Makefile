@@ -21,7 +21,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-table vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -167,23 +167,20 @@ $(SERVE)/.ready: $(READY) tests/gateway/serve-requirements.txt
 		--requirement tests/gateway/serve-requirements.txt
 	@touch $@
 
-vllm-table: $(VLLM_ENV)/.installed ## run vLLM's own parsers on the same cases and write the table in docs/reference/vllm-tables.md [.venv-vllm 1.5 GB, 2 min | minutes]
-	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.compare --write docs/reference/vllm-tables.md
-
 vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's parsers as well; writes docs/reference/vllm-tables.md; MODELS='Qwen3 QwQ' [.venv-vllm 1.6 GB, 3 min | hours]
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
-	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.integrations.http_table --theirs --write docs/reference/vllm-tables.md $(MODELS)
+	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_http --theirs --write docs/reference/vllm-tables.md $(MODELS)
 
 export-table: $(READY) ## run exports whose grammars changed in their engines, write docs/data/; ALL=1, SAMPLES=200 for more [.venv 230 MB, 2 min | minutes; ALL=1 hours]
-	$(BIN)/python -m tests.export.table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
-	$(BIN)/python -m tests.export.pool_figures --write docs/data/index.md
+	$(BIN)/python -m benchmarks.export_table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
+	$(BIN)/python -m benchmarks.export_pool --write docs/data/index.md
 
 test-export-recipes: $(VLLM_ENV)/.installed $(SERVE)/.ready ## the lines of docs/export.md for transformers, llama.cpp and vLLM's server, with tiny models [.venv-vllm 1.5 GB, .serve 35 MB, 2 min | 2 min]
 	PYTHONPATH=$(SERVE) $(BIN)/pytest tests/export/test_recipes.py $(ARGS)
 	$(VLLM_ENV)/bin/python -m pytest tests/export/test_running.py tests/export/test_recipes.py $(ARGS)
 
 export-pins: $(READY) ## run exports in the versions of xgrammar and llguidance that vLLM and SGLang pin, write docs/data/ [.venv 230 MB + engines 100 MB | 10 min]
-	$(BIN)/python -m tests.export.pins --write docs/data/index.md
+	$(BIN)/python -m benchmarks.export_pins --write docs/data/index.md
 
 conformance: $(READY) ## derive from every real chat template, parse its recorded outputs and write docs/conformance.md [.venv 230 MB, 2 min | minutes]
 	$(BIN)/python -m tests.conformance.roundtrip --write docs/conformance.md $(ARGS)

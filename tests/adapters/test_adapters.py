@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -273,22 +272,3 @@ def test_a_response_that_fails_closes_what_is_open() -> None:
     assert found.calls[0][1] == "add"
     assert sent[0]["response"]["temperature"] == 0.5
     assert "unknown" not in sent[0]["response"]
-
-
-def test_langchain_says_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "langchain_core", None)
-    with pytest.raises(ToolgramError, match="langchain-core"):
-        to_ai_message(Message(content="x"))
-
-
-def test_langchain_takes_no_cut_off_call_for_a_valid_one() -> None:
-    events, message = events_of("hermes", [CUT], "length")
-    adapter = AIMessageChunks()
-    with warnings.catch_warnings():
-        total: Any = functools.reduce(operator.add, [*adapter.feed(events[0]), *adapter.end(events[1], "length")])
-    for each in (total, to_ai_message(message)):
-        assert each.tool_calls == []
-        assert each.invalid_tool_calls[0]["name"] == "add"
-        assert each.response_metadata == {"finish_reason": "length"}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import shutil
-import subprocess
 import zlib
 from pathlib import Path
 from typing import Any
@@ -102,14 +100,6 @@ def test_all_that_a_decompressor_finds(tmp_path: Path, ending: str, share: float
         assert found == whole_lines(recovered)
     else:  # the frames of this zstd have no check sums, so some damage cannot be seen
         assert (ending, damage) == ("jsonl.zst", "zeros")
-
-
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the command zstd")
-def test_what_the_zstd_command_finds(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log.jsonl.zst", 20_000)
-    log.write_bytes(log.read_bytes()[:-3000])
-    done = subprocess.run(["zstd", "-dcq", str(log)], capture_output=True, check=False)
-    assert read(log)[0] == whole_lines(done.stdout)
 
 
 @pytest.mark.parametrize("missing", [1, 4, 8])

@@ -87,13 +87,6 @@ def test_a_file_that_is_none(tmp_path: Path, ending: str) -> None:
     assert "\n" not in str(failure.value)
 
 
-def test_half_a_compressed_file(tmp_path: Path) -> None:
-    path = write_log(tmp_path / "log.jsonl.gz", 3_000)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(BadFile, match="cannot be read"):
-        list(read_batches(str(path), ["out"]))
-
-
 def test_directories_and_patterns(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     for name in ("b.jsonl", "a.parquet", "notes.txt", "deep/c.jsonl.gz"):

@@ -51,6 +51,10 @@ def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending:
         (["diagram", "--grammar", "x"], "go together"),
         (["diagram", "--grammar", "x", "--machine", "y"], "cannot be read"),
         (["docs", "nobody"], "unknown format 'nobody'"),
+        (["grammar"], "say whose grammar"),
+        (["grammar", "nobody"], "unknown format 'nobody'"),
+        (["machine"], "say whose machine"),
+        (["machine", "nobody"], "unknown format 'nobody'"),
         (["docs", "--machine", "y"], "go together"),
     ],
 )

@@ -29,11 +29,3 @@ def test_the_whole_grammar_is_one_that_lark_parses(root: Path) -> None:
     assert result.stdout == fmt.whole_grammar_text
     assert "%declare" not in result.stdout
     Lark(result.stdout, parser="lalr", import_paths=[str(root / "grammars")]).parse(fmt.example)
-
-
-def test_a_mistake_in_the_command_is_one_line_and_status_2() -> None:
-    for arguments, problem in (((), "say whose grammar"), (("nobody",), "unknown format 'nobody'")):
-        result = run(*arguments)
-        assert result.exit_code == 2
-        assert problem in result.stderr
-        assert result.stderr.count("\n") == 1

@@ -52,14 +52,6 @@ def test_the_source_is_the_file_as_it_stands(root: Path, tmp_path: Path) -> None
     assert "name: note it" in run(*mine).stdout
 
 
-def test_a_mistake_in_the_command_is_one_line_and_status_2() -> None:
-    for arguments, problem in ((["machine"], "say whose machine"), (["machine", "nobody"], "unknown format 'nobody'")):
-        result = run(*arguments)
-        assert result.exit_code == 2
-        assert problem in result.stderr
-        assert result.stderr.count("\n") == 1
-
-
 def test_diagram_draws_both_levels() -> None:
     fmt = toolgram.get_format("hermes")
     path, whole = (fmt.diagram(level=level) for level in LEVELS)

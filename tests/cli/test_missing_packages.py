@@ -17,6 +17,8 @@ COMMANDS = [
     (["doctor", "chat.jinja", "--format", "hermes"], "jinja2", "derive"),
     (["audit", "log.jsonl", "--html", "x.html"], "jinja2", "derive"),
     (["check", "hermes"], "automata", "check"),
+    (["derive", "chat.jinja"], "jinja2", "derive"),
+    (["export", "hermes", "--target", "response_template"], "jinja2", "derive"),
     (["serve", "--upstream", "http://127.0.0.1:9"], "", "serve"),
 ]
 

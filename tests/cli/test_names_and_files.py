@@ -34,12 +34,6 @@ class TestFormats:
         assert all(name.encode() in shown for name in toolgram.format_names())
         assert b"[TOOL_CALLS]" in shown
 
-    def test_every_example_parses_to_a_complete_call(self) -> None:
-        for fmt in json.loads(run("formats", "--json").stdout):
-            message = json.loads(run("parse", "--format", fmt["name"], text=fmt["example"]).stdout)
-            assert message["tool_calls"], fmt["name"]
-            assert all(call["status"] == "complete" for call in message["tool_calls"])
-
 
 class TestTheRest:
     def test_version(self) -> None:

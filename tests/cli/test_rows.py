@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -149,21 +147,6 @@ class TestRows:
         assert result.exit_code == 2
         assert complaint in result.stderr
 
-    @pytest.mark.parametrize("option", ["-o", "--errors", "--report"])
-    def test_an_input_is_not_overwritten(self, tmp_path: Path, option: str) -> None:
-        log, link = tmp_path / "log.jsonl", tmp_path / "link.jsonl"
-        log.write_text('{"x": "hi"}\n')
-        link.symlink_to(log)
-        for given in (log, tmp_path, tmp_path / "*.jsonl"):
-            result = run(*V11, "--jsonl", "x", str(given), option, str(link))
-            assert (result.exit_code, result.stdout) == (2, "")
-            name = "--output" if option == "-o" else option
-            assert result.stderr.startswith(f"toolgram: {name} {link} would overwrite the input {tmp_path}/")
-            assert result.stderr.endswith("; name another file to write (see reference/errors/BadTarget/)\n")
-            assert result.stderr.count("\n") == 1
-        assert log.read_text() == '{"x": "hi"}\n'
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["link.jsonl", "log.jsonl"]
-
     def test_one_file_for_two_things(self, tmp_path: Path) -> None:
         (tmp_path / "log.jsonl").write_text('{"x": "hi"}\n')
         out = str(tmp_path / "out")
@@ -172,48 +155,6 @@ class TestRows:
         assert result.stderr == (
             f"toolgram: --output {out} and --errors {out} are the same file; name two files "
             "(see reference/errors/BadTarget/)\n"
-        )
-
-    def test_the_file_of_the_tools_is_not_overwritten(self, tmp_path: Path) -> None:
-        tools = tmp_path / "tools.json"
-        tools.write_text("[]")
-        result = run(*V11, "--jsonl", "x", "--tools", str(tools), "-o", str(tools), text='{"x": "hi"}\n')
-        assert (result.exit_code, tools.read_text()) == (2, "[]")
-
-    def test_standard_streams_that_are_files(
-        self, start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
-    ) -> None:
-        log, out = tmp_path / "log.jsonl", tmp_path / "out.jsonl"
-        log.write_bytes(row := b'{"x": "hi"}\n')
-        for arguments in (["-o", str(log)], ["--errors", str(log)]):
-            with log.open("rb") as stream:
-                process = start(*V11, "--jsonl", "x", *arguments, stdin=stream)
-                _, said = process.communicate(timeout=WAIT)
-            assert (process.returncode, log.read_bytes()) == (2, row)
-            assert b"would overwrite the input on standard input" in said
-        with log.open("ab") as stream:
-            process = start(*V11, "--jsonl", "x", str(log), stdout=stream)
-            _, said = process.communicate(timeout=WAIT)
-        assert (process.returncode, log.read_bytes()) == (2, row)
-        assert b"the answers go to the input" in said
-        with out.open("wb") as stream:
-            process = start(*V11, "--jsonl", "x", str(log), "-o", "/dev/stdout", "--errors", os.devnull, stdout=stream)
-            process.communicate(timeout=WAIT)
-        assert process.returncode == 0
-        assert json.loads(out.read_bytes())["message"]["content"] == "hi"
-
-    def test_standard_input_and_a_file_that_is_cut(self, tmp_path: Path) -> None:
-        log = tmp_path / "log.jsonl.gz"
-        log.write_bytes(gzip.compress(b'{"x": "hi"}\n' * 3)[:-3])
-        result = run(*V11, "--jsonl", "x", "-", str(log), text='{"x": "hi"}\n')
-        answers = [json.loads(line) for line in result.stdout.splitlines()]
-        assert [(answer["file"], answer["line"]) for answer in answers] == [
-            ("standard input", 1), (str(log), 1), (str(log), 2), (str(log), 3),
-        ]  # fmt: skip
-        assert result.exit_code == 1
-        assert result.stderr == (
-            f"toolgram: {log}: cannot be read from line 4 on: the compressed data is damaged or cut off "
-            "(see reference/errors/BadFile/)\n"
         )
 
     def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
+from tests.properties.selection import quarter
 from toolgram.cli.app import app
 from toolgram.cli.demo import MOST_LINES, screen
 
@@ -17,7 +18,7 @@ def tried(text: str, *options: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "test_try_reads_all_of_an_example"))
 def test_try_reads_all_of_an_example(name: str) -> None:
     # Several formats may read one example alike; none may be shown that reads less of it than its own does.
     fmt = toolgram.get_format(name)

@@ -8,12 +8,15 @@ import pytest
 
 import toolgram
 from tests.derive.test_deriving import NAMES
-from tests.derive.test_shapes import calls_of, derived, report_of
+from tests.derive.test_shapes import calls_of, report_of
+from tests.derive.turns import derived
 from tests.deviations.test_missing_closing_markers import kinds, missed
 from tests.examples import examples
+from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from toolgram.observing.probes import TOOLS as DECLARED
 
+SOME = quarter(NAMES, "deviations of derived formats")
 REASONS = (None, "stop", "length")
 # Calls that a marker or a separator divides, and whose other outputs have none: one of the examples misses it.
 NOISY = {"python_one_by_one", "semicolon"}
@@ -27,7 +30,7 @@ def synthesised(name: str) -> toolgram.Format:
     return fmt
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_a_missing_marker_is_told(name: str) -> None:
     """At the end of the output, before the end of the turn, and before text; the calls are complete all the same."""
     fmt = synthesised(name)
@@ -49,7 +52,7 @@ def test_a_missing_marker_is_told(name: str) -> None:
                 assert [each.kind for each in message.anomalies].count("unclosed_envelope") == 1, (end, reason)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_what_a_format_shows_is_read(name: str) -> None:
     """The outputs in its file, by which an export writes: they are what models write, not what a template lost."""
     fmt = synthesised(name)
@@ -67,14 +70,6 @@ def test_a_broken_call_without_a_list_misses_no_bracket(end: str) -> None:
     assert [call.name for call in message.malformed] == ["f"]
     assert [(call.name, call.status) for call in message.tool_calls] == [("g", "complete")] * ("g(" in end)
     assert [each.kind for each in message.anomalies] == ["malformed"]
-
-
-def test_there_are_formats_that_miss_a_marker() -> None:
-    found = [name for name in NAMES if not report_of(derived(name)).shipped and missed(derived(name))]
-    assert len(found) > 60
-    assert {"answer_lines", "single_tag_function", "python_raw_in_markers", "thought_blocks", "percent_markers"} <= set(
-        found
-    )
 
 
 # Thoughts between two markers that are no words, and content without any.
@@ -116,7 +111,7 @@ IN_PROSE = SHORT_MARKERS | {"double_curly_name"}  # a name in braces may be anyt
 def outputs_with_json() -> dict[str, str]:
     """By fixture, an output of one call with these arguments as JSON."""
     found = {}
-    for name in NAMES:
+    for name in SOME:
         fmt = derived(name)
         shown = [] if report_of(fmt).shipped else fmt.machine_dict["format"].get("canonical", [])
         texts = [each if isinstance(each, str) else each["output"] for each in shown]
@@ -127,11 +122,6 @@ def outputs_with_json() -> dict[str, str]:
 
 
 OUTPUTS = outputs_with_json()
-
-
-def test_most_templates_write_json() -> None:
-    assert len(OUTPUTS) > 50
-    assert set(OUTPUTS) >= IN_PROSE
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
@@ -149,7 +139,7 @@ def test_arguments_that_are_wrong_in_one_place(name: str) -> None:
             assert "complete" not in [call.status for call in strict.tool_calls]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_the_closing_marker_closes_arguments_that_lack_brackets(name: str) -> None:
     fmt = synthesised(name)
     imports = fmt.machine_dict["machine"].get("import", ())
@@ -167,8 +157,9 @@ def test_the_closing_marker_closes_arguments_that_lack_brackets(name: str) -> No
             assert "unclosed_arguments" in kinds(fmt, cut + closer + behind, "stop")
 
 
-def test_there_are_formats_whose_marker_closes_arguments() -> None:
-    found = [
-        name for name in NAMES if "unclosed_json" in derived(name).machine_text and not report_of(derived(name)).shipped
-    ]
-    assert len(found) > 30, found
+def test_the_formats_of_a_run_have_what_is_tried() -> None:
+    """Calls as JSON, markers that may be missed, and markers that close arguments."""
+    formats = [fmt for fmt in map(derived, SOME) if not report_of(fmt).shipped]
+    assert len(OUTPUTS) > len(SOME) / 4
+    assert sum(bool(missed(fmt)) for fmt in formats) > len(SOME) / 3
+    assert sum("unclosed_json" in fmt.machine_text for fmt in formats) > len(SOME) / 8

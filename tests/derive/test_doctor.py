@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
-from tests.derive.turns import TEMPLATES
+from tests.derive.turns import TEMPLATES, source
 from toolgram.cli.app import app
 from toolgram.cli.doctor import outputs_in
 from toolgram.derive.doctor import diagnose
@@ -71,7 +71,7 @@ def test_outputs_that_are_read_otherwise(hermes: str, tmp_path: Path) -> None:
 
 
 def test_a_template_without_calls_is_said_to_tell_little() -> None:
-    derived = toolgram.derive_format((TEMPLATES / "no_tools.jinja").read_text(encoding="utf-8"))
+    derived = toolgram.derive_format(source("no_tools"))
     found = diagnose(toolgram.get_format("hermes"), derived)
     assert any("prints no calls" in note for note in found.notes)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of, derived
+from tests.derive.test_shapes import calls_of
+from tests.derive.turns import derived
 from tests.streams import assert_same_however_split
 
 MARKERS = {

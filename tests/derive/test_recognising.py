@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of, derived, report_of
-from toolgram.derive.candidates import markers_of_format
-from toolgram.formats import grammar_home
+from tests.derive.test_shapes import calls_of, report_of
+from tests.derive.turns import derived
 from toolgram.observing.probes import TOOLS
 
 HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
@@ -41,19 +40,6 @@ def test_nothing_is_taken_where_one_message_is_read_otherwise() -> None:
     assert report.shipped is None
     assert not report.ok
     assert report_of(derived("key_value_lines")).shipped is None
-
-
-def test_markers_in_imported_pieces_count() -> None:
-    """All of DeepSeek's markers stand in a piece that its grammars share; words of JSON are no markers."""
-    assert "<｜tool▁call▁begin｜>" in markers_of_format("deepseek_v3")
-    assert "<tool_call>" in markers_of_format("deepseek_r1")
-    assert "name" not in markers_of_format("hermes")
-
-
-def test_what_a_grammar_overrides_is_none_of_its_markers() -> None:
-    assert "<|end|>" in (grammar_home() / "common" / "json_in_tags.lark").read_text(encoding="utf-8")
-    assert "<|end|>" not in markers_of_format("deepseek_r1")
-    assert "<｜end▁of▁sentence｜>" in markers_of_format("deepseek_r1")
 
 
 FAMILIES = Path(__file__).with_name("families")

@@ -8,6 +8,7 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import calls_of, report_of
+from tests.properties.selection import quarter
 
 EACH = "{% for c in m.tool_calls or [] %}{% if WHERE %}R{% endif %}{% endfor %}"
 REFUSALS = {
@@ -86,7 +87,7 @@ def test_what_is_refused_is_asked_otherwise(name: str) -> None:
     is_read(name)
 
 
-@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("name", quarter([*REFUSALS], "test_two_refusals_together"))
 def test_two_refusals_together(name: str) -> None:
     for other in itertools.islice(REFUSALS, list(REFUSALS).index(name)):
         if {name, other} not in CONTRADICTORY:

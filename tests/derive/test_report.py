@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -109,40 +108,6 @@ def test_what_the_prompt_opens_and_has_no_mirror_is_not_explained(opening: str) 
     report = report_of(WHOLE.replace("<|assistant|>{% endif", f"<|assistant|>{opening}{{% endif"))
     assert not report.ok
     assert report.found.reasoning == "none"
-
-
-WRONG_ID = "{{ raise_exception('id') }}{% endif %}{% endfor %}"
-REFUSALS = {
-    "calls without content": "{% if m.tool_calls and not m.content|trim %}{{ raise_exception('content') }}{% endif %}",
-    "null for content": "{% if m.tool_calls and m.content is not string %}{{ raise_exception('content') }}{% endif %}",
-    "short ids": "{% for c in m.tool_calls %}{% if c.id|length < 24 %}" + WRONG_ID,
-    "ids of another kind": "{% for c in m.tool_calls %}{% if c.id[:5] != 'call_' %}" + WRONG_ID,
-    "ids without the name": "{% for c in m.tool_calls %}{% if c.function.name not in c.id %}" + WRONG_ID,
-    "calls without results": "{% if m.tool_calls and (loop.last or messages[loop.index].role != 'tool') %}"
-    "{{ raise_exception('results') }}{% endif %}",
-    "turns that do not alternate": "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
-    "{{ raise_exception('alternate') }}{% endif %}",
-    "a conversation without system": "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}",
-}
-
-
-@pytest.mark.parametrize("refusal", REFUSALS)
-def test_what_is_refused_is_asked_in_another_form(refusal: str) -> None:
-    fmt = toolgram.derive_format(START + REFUSALS[refusal] + CONTENT + CALLS + "<|end|>" + END + PROMPT)
-    assert fmt.report is not None
-    assert fmt.report.ok, str(fmt.report)
-    text = 'Hello.<call>{"name": "f", "arguments": {"a": 1}}</call><call>{"name": "g", "arguments": {}}</call>'
-    message = fmt.parse(text, prefix="<|assistant|>")
-    assert message.content == "Hello."
-    assert [call.name for call in message.tool_calls] == ["f", "g"]
-
-
-def test_a_report_cannot_be_changed() -> None:
-    report = report_of(WHOLE)
-    for part in (report.probes, report.warnings, report.unexplained, report.failed):
-        assert isinstance(part, tuple)
-    with pytest.raises(FrozenInstanceError):
-        report.shipped = "hermes"  # type: ignore[misc]
 
 
 def test_a_report_that_is_not_ok_ends_with_the_next_step() -> None:

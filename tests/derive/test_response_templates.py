@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
-from tests.derive.test_shapes import derived
+from tests.derive.turns import derived
 from tests.integrations.cases import TOOLS, cases
 from toolgram.cli.app import app
 from toolgram.export.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template

@@ -8,16 +8,11 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import TEMPLATES
+from tests.derive.turns import derived, source
 from tests.streams import check_events, cut, merged, run
 from toolgram.call_ids import random_call_ids
 from toolgram.check import check_format
 from toolgram.derive.report import DeriveReport
-
-
-def derived(name: str) -> toolgram.Format:
-    source = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
-    return toolgram.derive_format(source, bos_token="<s>", eos_token="</s>")
 
 
 def report_of(fmt: toolgram.Format) -> DeriveReport:
@@ -41,7 +36,7 @@ def test_python_calls_are_read_as_python_whatever_history_prints(name: str) -> N
     assert not report.ok
     assert any("they are read as Python" in each for each in report.unexplained)
     with pytest.raises(toolgram.FormatError):
-        toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), strict=True)
+        toolgram.derive_format(source(name), strict=True)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import TEMPLATES
+from tests.derive.turns import source
 from toolgram.derive.errors import TemplateError
 
-TEMPLATE = (TEMPLATES / "own_eos.jinja").read_text(encoding="utf-8")
-OTHER = (TEMPLATES / "json_lines.jinja").read_text(encoding="utf-8")
+TEMPLATE = source("own_eos")
+OTHER = source("json_lines")
 
 
 def same(fmt: toolgram.Format, template: str, **options: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import toolgram
+
 TEMPLATES = Path(__file__).parent / "templates"
 # Derived and read, and exported; but vLLM is not told where their thoughts end.
 UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
@@ -11,3 +13,13 @@ UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
 # next argument ends a value. Some exports are refused, and vLLM is not told where their thoughts end.
 READ_ONLY = frozenset({"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call"})
 SHARED = Path(__file__).parents[2].parent / "shared"
+
+
+def source(name: str) -> str:
+    """The text of one of these templates."""
+    return (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+def derived(name: str) -> toolgram.Format:
+    """The format that is derived from one of them."""
+    return toolgram.derive_format(source(name), bos_token="<s>", eos_token="</s>")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import derived
+from tests.derive.turns import derived
 from tests.streams import assert_same_however_split
 
 TOOLS = [

@@ -12,6 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -208,6 +209,12 @@ class Engines:
             lambda: self.xgrammar.matcher(compiled),
             self.vocab,
         )
+
+
+@cache
+def plain_engines() -> Engines:
+    """Both engines over bytes, made once."""
+    return Engines()
 
 
 def _token(vocab: Vocabulary, word: str) -> int | None:

@@ -9,12 +9,13 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import jsonschema
 
 import toolgram
-from tests.export.engines import Engine, Engines, sample
+from tests.export.engines import Engine, Engines, plain_engines, sample
 from tests.export.writing import mutated, random_output
 from toolgram.export import TARGETS, export_request, expression
 from toolgram.runtime.code_marks import CodeMarks
@@ -71,6 +72,17 @@ TOOLS = [
         additionalProperties=False,
     ),
 ]
+
+
+@cache
+def _loaded(name: str, target: str, asked: str) -> Engine:
+    made = toolgram.get_format(name).export(target, **json.loads(asked))
+    return plain_engines().load(target, made.text)
+
+
+def accepts(name: str, target: str, text: str, tools: Any = TOOLS, **request: Any) -> bool:
+    """Whether the export for a request accepts a text; each is made once."""
+    return _loaded(name, target, json.dumps({"tools": tools, **request})).accepts(text)
 
 
 @dataclass

@@ -1,9 +1,9 @@
-"""The schema pool in every engine: what exports make of it, and what the engines' own readings of a schema do.
+"""The schema pool in every engine: what exports make of it. `benchmarks/export_pool.py` writes the tables of it.
 
 Strategy: values are written for each schema and spoiled; jsonschema-rs, which knows nothing of exports, judges them.
 An export must take what is valid, where objects are read as closed, and refuse what is not. Whatever it does otherwise
 must be told in a note; without one it is silent, which is a defect. Then a random sampler writes under the masks of the
-engine, and the parser reads that back. The engines' own readings are asked for the same values.
+engine, and the parser reads that back.
 
 That is hermes, whose arguments are JSON. Every shipped format, and ten that are derived from templates, take a part of
 the pool: outputs are written from the grammar, broken, and sampled, as in the table of formats.
@@ -11,53 +11,26 @@ the pool: outputs are written from the grammar, broken, and sampled, as in the t
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 
 import toolgram
-from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS
+from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS, source
 from tests.export.engines import Engines, sample
-from tests.export.measuring import WRITTEN, measure
-from tests.export.schema_pool import pool, spoiled, values
-from tests.page_parts import write_part
+from tests.export.measuring import measure
+from tests.export.schema_pool import READ_OTHERWISE, pool, spoiled, standard, values
 from toolgram.export.normalising import normal_form
 
 VALUES = 6  # for each schema; as many again are spoiled once and twice
 CLOSED = "is closed: no other names are written"
 ORDER = "in the order of"
-OWN = ("xgrammar's own", "llguidance's own")
-BEGIN, END = "<!-- pool -->", "<!-- /pool -->"
-HEAD = """| | exported | compiled | valid accepted | invalid refused | sampled valid | silent |
-|---|--:|--:|--:|--:|--:|--:|"""
-
-
-def standard(schema: Any) -> Any:
-    """A schema with the names of JSON Schema for its types, and without `$schema`."""
-    if isinstance(schema, list):
-        return [standard(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {key: standard(value) for key, value in schema.items() if key not in ("$schema", "title", "description")}
-    said = {"dict": "object", "float": "number"}
-    if isinstance(made.get("type"), str):
-        made["type"] = said.get(made["type"], made["type"])
-    return made
-
-
-# What is not JSON Schema, so that the judge reads it otherwise: there the normal form is the judge.
-READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",
-                  "old exclusive"}  # fmt: skip
 
 
 def judge_of(schema: Any) -> Any:
@@ -115,7 +88,7 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
     def accepts(arguments: str) -> bool:
         return engine.accepts(f"{begin}{arguments}}}\n</tool_call>")
 
-    _count(found, name, accepts, in_notes)
+    count(found, name, accepts, in_notes)
     rng = random.Random(f"{name} {target}")
     closed = judge_of(normal_form(schema, "f", lambda words: None, "object"))
     for _ in range(samples):
@@ -133,26 +106,8 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
     return found
 
 
-def own_figures(name: str, which: str) -> Counter[str]:
-    """What the engine's own reading of a schema does with it."""
-    found: Counter[str] = Counter(schemas=1)
-    text = json.dumps(standard(pool()[name]))
-    engines = Engines()
-    try:
-        if which == "xgrammar's own":
-            grammar = engines.xgrammar.compiler.compile_json_schema(text, strict_mode=True)
-            found["compiled"] += 1
-            _count(found, name, lambda arguments: engines.xgrammar.accepts(grammar, arguments), True)
-        else:
-            grammar = engines.llguidance.compile(f"start: %json {text}")
-            found["compiled"] += 1
-            _count(found, name, lambda arguments: engines.llguidance.accepts(grammar, arguments), True)
-    except (RuntimeError, ValueError):
-        pass
-    return found
-
-
-def _count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_notes: bool) -> None:
+def count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_notes: bool) -> None:
+    """Ask for all arguments of a schema."""
     fitting, others = judged(name)
     for arguments in fitting:
         good = accepts(arguments)
@@ -168,8 +123,6 @@ def _count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_no
 
 SCHEMAS_OF_A_FORMAT = 2
 DERIVED = 10
-FORMATS_HEAD = """| | schemas | exported | compiled | written accepted | broken refused | sampled valid | silent |
-|---|--:|--:|--:|--:|--:|--:|--:|"""
 
 
 def format_names() -> list[str]:
@@ -183,7 +136,7 @@ def format_of(name: str) -> toolgram.Format:
     """The shipped format of this name, or the one that is derived from the template of this name."""
     if name in toolgram.format_names():
         return toolgram.get_format(name)
-    return toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), eos_token="</s>")
+    return toolgram.derive_format(source(name), eos_token="</s>")
 
 
 def figures_of_format(name: str, target: str, samples: int = 2) -> Counter[str]:
@@ -213,81 +166,3 @@ def figures_of_format(name: str, target: str, samples: int = 2) -> Counter[str]:
             found["silent"] += 1
             print(name, target, schema, problems[:1], file=sys.stderr)
     return found
-
-
-def lines_of_formats() -> Iterator[str]:
-    """The table of all formats."""
-    names = format_names()
-    shipped = len(toolgram.format_names())
-    yield f"{SCHEMAS_OF_A_FORMAT} schemas of the pool for each of {shipped} shipped formats, and for each of "
-    yield f"{len(names) - shipped} derived ones, others for each:"
-    yield ""
-    yield FORMATS_HEAD
-    for target in WRITTEN:
-        with ProcessPoolExecutor(os.cpu_count()) as workers:
-            found = sum(workers.map(_format_job, [(name, target) for name in names]), Counter())
-        print(target, dict(found), file=sys.stderr)
-        said = [f"{found[good]}/{found[good] + found[f'not {good}']}" for good in ("accepted", "rejected", "valid")]
-        counts = [str(found[each]) for each in ("schemas", "exported", "compiled")]
-        yield f"| {target} | {' | '.join([*counts, *said, str(found['silent'])])} |"
-
-
-def _format_job(job: tuple[str, str]) -> Counter[str]:
-    return figures_of_format(*job)
-
-
-# --- the table ----------------------------------------------------------------------------------------------------
-
-
-def _job(job: tuple[str, str]) -> Counter[str]:
-    name, which = job
-    return own_figures(name, which) if which in OWN else figures(name, which)
-
-
-def measured(which: str, names: list[str]) -> Counter[str]:
-    """The figures of one target, or of an engine's own reading, over schemas of the pool."""
-    with ProcessPoolExecutor(os.cpu_count()) as workers:
-        return sum(workers.map(_job, [(name, which) for name in names], chunksize=20), Counter())
-
-
-def lines(names: list[str]) -> Iterator[str]:
-    """The table."""
-    yield f"{len(names)} schemas; arguments of hermes, whose calls are JSON:"
-    yield ""
-    yield HEAD
-    for which in (*WRITTEN, *OWN):
-        found = measured(which, names)
-        print(which, dict(found), file=sys.stderr)
-        said = [f"{found[good]}/{found[good] + found[bad]}" for good, bad in _PAIRS]
-        ours = which not in OWN
-        cells = [
-            str(found["exported"]) if ours else "",
-            str(found["compiled"]),
-            *said[:2],
-            said[2] if ours else "",
-            str(found["silent"]) if ours else "",
-        ]
-        yield f"| {which} | {' | '.join(cells)} |"
-
-
-_PAIRS = (
-    ("valid accepted", "valid refused"),
-    ("invalid refused", "invalid accepted"),
-    ("sampled valid", "sampled invalid"),
-)
-
-
-def main() -> None:
-    """The command: prints the table, or writes it into a page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path)
-    wanted = parser.parse_args()
-    table = "\n".join([*lines(list(pool())), "", *lines_of_formats()])
-    if wanted.write is None:
-        print(table)
-        return
-    write_part(wanted.write, BEGIN, END, table)
-
-
-if __name__ == "__main__":
-    main()

@@ -155,6 +155,24 @@ WRITTEN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+# What is not JSON Schema, so that the judge reads it otherwise: there the normal form is the judge.
+READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",
+                  "old exclusive"}  # fmt: skip
+
+
+def standard(schema: Any) -> Any:
+    """A schema with the names of JSON Schema for its types, and without `$schema`."""
+    if isinstance(schema, list):
+        return [standard(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: standard(value) for key, value in schema.items() if key not in ("$schema", "title", "description")}
+    said = {"dict": "object", "float": "number"}
+    if isinstance(made.get("type"), str):
+        made["type"] = said.get(made["type"], made["type"])
+    return made
+
+
 def pool(size: int = 420, seed: int = 20) -> dict[str, dict[str, Any]]:
     """Schemas by name: all that are written, and as many generated ones as are wanted."""
     rng = random.Random(seed)

@@ -12,10 +12,9 @@ import pytest
 
 import toolgram
 from tests.export.engines import Xgrammar, vocabulary
-from tests.integrations.cases import TOOLS, TURNS
+from tests.integrations.cases import TOOLS, TURNS, without_stop
 from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
-from toolgram.formats import Format
 from toolgram.observing.paths import canonical_outputs
 
 for engine in ("tvm_ffi", "numpy"):
@@ -23,12 +22,6 @@ for engine in ("tvm_ffi", "numpy"):
 
 SAID = {"content", "unicode content", "content that is a list", "call", "content, call", "unicode call", "escapes"}
 SAID |= {"no arguments"}
-
-
-def without_stop(fmt: Format, text: str) -> str:
-    """A turn without the marker that ends it: an engine stops there and asks no grammar."""
-    ends = [fmt.program.literals[each] for each in fmt.spec.stop or () if each in fmt.program.literals]
-    return text.removesuffix(next((end for end in ends if text.endswith(end)), ""))
 
 
 @pytest.mark.parametrize("parallel", [True, False])

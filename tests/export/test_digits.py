@@ -92,8 +92,3 @@ def test_a_pattern_for_the_whole_text(pattern: str) -> None:
              "::1", "https://x.y/z?q=1", "mailto:", "123e4567-e89b-12d3-a456-426614174000"]  # fmt: skip
     for text in texts:
         assert bool(whole(text)) is bool(re.search(pattern, text, re.ASCII)), text
-
-
-@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"\bfoo", "(?i)a", r"a(^b|c)", "(?>a)b", "a{0,9999}"])
-def test_a_pattern_without_an_expression(pattern: str) -> None:
-    assert pattern_text(pattern) is None

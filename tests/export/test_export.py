@@ -13,11 +13,8 @@ import pytest
 
 import toolgram
 from tests.export.measuring import TOOLS, tool
-from tests.export.test_texts import taken
 from tests.properties.selection import every_format, formats_of
 from toolgram.export import TARGETS
-from toolgram.export.expressions import NOTHING, Forbidden, Lit, Star, choice, optional, seq, star
-from toolgram.export.texts import first_completion
 
 
 def test_what_comes_with_the_text() -> None:
@@ -62,7 +59,7 @@ def test_a_note_says_that_no_line_end_is_between_elements(schema: dict[str, Any]
 
 
 def test_the_text_does_not_depend_on_the_process() -> None:
-    chosen = formats_of("test_the_text_does_not_depend_on_the_process")
+    chosen = formats_of("test_the_text_does_not_depend_on_the_process")[:2]
     code = (
         "import toolgram, hashlib\nfrom tests.export.measuring import TOOLS\n"
         f"for name in {[*chosen]}:\n for target in {tuple(TARGETS)!r}:\n"
@@ -81,14 +78,6 @@ def test_the_text_does_not_depend_on_the_process() -> None:
 
 
 # --- schemas ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", r"\bfoo", "(?i)a", r"a(^b|c)"])
-def test_a_pattern_that_no_engine_takes_is_told_of(pattern: str) -> None:
-    tools = [tool("f", {"a": {"type": "string", "pattern": pattern}})]
-    for target in TARGETS:
-        notes = toolgram.get_format("hermes").export(target, tools).notes
-        assert any("enforce" in note and "the pattern" in note for note in notes), (target, notes)
 
 
 def nested(depth: int) -> list[Any]:
@@ -154,39 +143,3 @@ def test_a_name_that_a_format_cannot_write() -> None:
 
 
 # --- the parts ----------------------------------------------------------------------------------------------------
-
-
-def test_expressions_stay_small() -> None:
-    a, b, c = Lit("a"), Lit("b"), Lit("c")
-    assert seq(a, seq(b, c)) == Lit("abc")
-    assert seq(a, NOTHING) == NOTHING
-    assert choice(NOTHING, a) == a
-    assert star(star(a)) == star(a)
-    loop = star(choice(a, b))
-    assert choice(seq(loop, a), seq(loop, c)) == seq(loop, choice(a, c))
-    x = star(choice(a, b))
-    assert seq(Star(seq(x, c)), x, a) == seq(x, Star(seq(c, x)), a)
-    assert optional(optional(a)) == optional(a)
-
-
-@pytest.mark.parametrize(
-    ("forbidden", "closer", "text", "good"),
-    [
-        (["abc", "b"], "", "ab", False),  # a marker inside another's beginning
-        (["abc"], "", "ababab", True),
-        (["<x>"], "<x>", "a<<x>", True),
-        (["<x>"], "<x>", "a<x>b<x>", False),
-        (["</p>", "\n</p>"], "\n</p>", "a\n</p>", True),
-        (["</p>", "\n</p>"], "\n</p>", "a</p>\n</p>", False),
-        (["aa"], "aa", "baa", True),
-        (["ab", "b"], "b", "ab", False),  # the other began first
-        ([], "", "anything\n☕", True),
-    ],
-)
-def test_text_automaton(forbidden: list[str], closer: str, text: str, good: bool) -> None:
-    assert taken(Forbidden(tuple(forbidden)), text, closer) is good
-
-
-def test_where_a_marker_is_complete() -> None:
-    assert first_completion(("<x>",), "a<x>b") == 4
-    assert first_completion(("<x>",), "a<x") == 0

@@ -12,8 +12,7 @@ import pytest
 
 import toolgram
 from tests.export.engines import END, Llguidance, Xgrammar, vocabulary
-from tests.export.test_answers import without_stop
-from tests.integrations.cases import TOOLS, TURNS
+from tests.integrations.cases import TOOLS, TURNS, without_stop
 from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
 

@@ -122,15 +122,3 @@ def test_agrees(choice: str, parallel: bool) -> None:
         agreed[mine] += 1
     assert agreed[True] > SAMPLES
     assert agreed[False] > 0 or choice == "none"
-
-
-def test_spelled_out_markers_are_not_tokens() -> None:
-    fmt = toolgram.get_format("mistral_v11")
-    engine = Llguidance(vocabulary())
-    text = '[TOOL_CALLS]find[ARGS]{"city": "Paris"}'
-    for choice in ("auto", "required"):
-        grammar = engine.compile(fmt.export("llguidance", TOOLS, choice, special_tokens=IDS).text)
-        assert engine.accepts(grammar, tokens_of(text))
-        assert engine.accepts(grammar, text) == (choice == "auto")  # spelled out it is text, and no call
-        assert not engine.accepts(grammar, tokens_of(text)[:-1])
-        assert engine.accepts(grammar, text[:-1]) == (choice == "auto")

@@ -8,28 +8,11 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.export.schema_pool import WRITTEN, pool, spoiled, values
+from tests.export.schema_pool import READ_OTHERWISE, WRITTEN, pool, spoiled, standard, values
 from tests.work import at_most
 from toolgram.export.normalising import normal_form
 
 jsonschema_rs = pytest.importorskip("jsonschema_rs", reason="the judge of schemas is not here: make test installs it")
-
-# What the written schemas say that is not JSON Schema, so that the judge reads them otherwise.
-READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",
-                  "old exclusive"}  # fmt: skip
-
-
-def standard(schema: Any) -> Any:
-    """A schema with the names of JSON Schema for its types, and without `$schema`."""
-    if isinstance(schema, list):
-        return [standard(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {key: standard(value) for key, value in schema.items() if key not in ("$schema", "title", "description")}
-    said = {"dict": "object", "float": "number"}
-    if isinstance(made.get("type"), str):
-        made["type"] = said.get(made["type"], made["type"])
-    return made
 
 
 @pytest.mark.parametrize("name", pool())

@@ -13,10 +13,10 @@ import pytest
 import toolgram
 from benchmarks.vocabularies import vocabulary
 from tests.export import oracle
-from tests.export.engines import Engine, Engines, Llguidance, Vocabulary, Xgrammar
+from tests.export.engines import Engine, Llguidance, Vocabulary, Xgrammar, plain_engines
 from tests.export.measuring import PROMPTS, WRITTEN, tool
 from tests.export.writing import mutated, random_output
-from tests.properties.selection import every_format
+from tests.properties.selection import every_format, formats_of
 from toolgram.export import export_request, expression
 from toolgram.export.ebnf import excluded
 from toolgram.export.expressions import (
@@ -62,12 +62,6 @@ TOOLS = [
 PROBES = frozenset(map(ord, "\n\"'`abcdefghijklmnopqrstuvwxyz_ABCTOL0159 <>[](){}|/\\:,.=-#!?@^~"))
 
 
-@cache
-def engines() -> Engines:
-    """Both engines, over bytes."""
-    return Engines()
-
-
 def as_dispatched(root: Expr) -> Expr:
     """The expression with the words that xgrammar looks for: parts of some markers, of which notes tell."""
 
@@ -107,7 +101,7 @@ def test_every_grammar_is_the_language_of_its_expression(name: str, tool_choice:
         made = fmt.export(target, TOOLS, tool_choice, prefix=PROMPTS.get(name))
         if any("of an id" in note or "for an id" in note for note in made.notes):  # an id is wider, so that it is fast
             made = fmt.export(target, TOOLS, tool_choice, prefix=PROMPTS.get(name), length_limits=True)
-        grammar = engines().load(target, made.text)
+        grammar = plain_engines().load(target, made.text)
         for output in outputs:
             assert grammar.accepts(output) == oracle.accepts(root, output), (target, output)
         check_masks(grammar, root, min(filter(grammar.accepts, written), key=len, default=""))
@@ -163,7 +157,7 @@ def test_a_difference_is_found() -> None:
     made = fmt.export("gbnf", TOOLS, "required")
     wrong = replace(made, text=made.text.replace("search", "seerch"))
     assert wrong != made
-    grammar = engines().load("gbnf", wrong.text)
+    grammar = plain_engines().load("gbnf", wrong.text)
     rng = random.Random(1)
     outputs = [random_output(root, rng) for _ in range(20)]
     assert {grammar.accepts(output) for output in outputs} == {True, False}
@@ -183,7 +177,7 @@ def is_text(token: bytes) -> bool:
 
 
 @pytest.mark.slow
-@every_format
+@pytest.mark.parametrize("name", formats_of("test_masks_over_a_real_vocabulary")[::2])
 def test_masks_over_a_real_vocabulary(name: str) -> None:
     """At each token of an output, of some hundred tokens those are allowed whose text may follow."""
     pytest.importorskip("tiktoken", reason="the vocabulary is not here: make test installs it")

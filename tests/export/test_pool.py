@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.export.measuring import DEEP, WRITTEN
 from tests.export.schema_pool import pool
+from tests.properties.selection import every_format, quarter, seed
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema_rs"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -14,11 +17,20 @@ NAMES = list(pool())
 
 
 @pytest.mark.parametrize("target", WRITTEN)
-@pytest.mark.parametrize("part", range(4))
-def test_nothing_is_silent(target: str, part: int) -> None:
+def test_nothing_is_silent(target: str) -> None:
     from tests.export.pool_figures import figures
 
-    for name in NAMES[part::4] if DEEP else NAMES[part::48]:
+    for name in NAMES if DEEP else random.Random(f"{seed()} {target}").sample(NAMES, 16):
         found = figures(name, target)
         assert found["compiled"]
         assert not found["silent"], (name, dict(found))
+
+
+@pytest.mark.parametrize("target", quarter(WRITTEN, "test_a_part_of_the_pool_in_every_format"))
+@every_format
+def test_a_part_of_the_pool_in_every_format(name: str, target: str) -> None:
+    from tests.export.pool_figures import figures_of_format
+
+    found = figures_of_format(name, target)
+    assert found["compiled"] == found["exported"]
+    assert not found["silent"], dict(found)

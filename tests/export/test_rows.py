@@ -12,9 +12,10 @@ import pytest
 
 import toolgram
 from tests.conformance.roundtrip import Row, by_template, read_rows, real_templates, template_text
-from tests.derive.turns import READ_ONLY, TEMPLATES
-from tests.export.engines import Engine, Engines
-from tests.export.measuring import DEEP, WRITTEN
+from tests.derive.turns import READ_ONLY, TEMPLATES, source
+from tests.export.engines import Engine, Engines, plain_engines
+from tests.export.measuring import WRITTEN
+from tests.properties.selection import quarter
 from toolgram.export import Export
 from toolgram.export.normalising import normal_form
 from toolgram.observing.probes import TOOLS as TOOLS_OF_PROBES
@@ -54,9 +55,9 @@ def rows_accepted(rows: list[Row], engines: Engines, target: str) -> tuple[list[
     return refused, count
 
 
-@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("target", quarter(WRITTEN, "test_rendered_calls_are_accepted"))
 def test_rendered_calls_are_accepted(target: str, shared: Path) -> None:
-    engines = Engines()
+    engines = plain_engines()
     total = 0
     for rows in by_template(read_rows()).values():
         refused, count = rows_accepted(rows, engines, target)
@@ -110,13 +111,13 @@ OTHERWISE = (
 )
 
 
-@pytest.mark.parametrize("template", sorted(real_templates()) if DEEP else sorted(real_templates())[::4])
+@pytest.mark.parametrize("template", quarter(sorted(real_templates()), "test_real_templates_export"))
 def test_real_templates_export(template: str) -> None:
     """Every target, for the format that is derived from a template: its grammar takes what the template wrote.
 
     What the template writes in a way that is no Python or no object is exported in another one, and a note says so.
     """
-    engines = Engines()
+    engines = plain_engines()
     for target in WRITTEN:
         refused, count = probes_refused(template, template_text(template), target, engines)
         assert len(refused) < count
@@ -144,9 +145,9 @@ UNESCAPED = {"python_all_quoted", "python_tokens"}
 FIXTURES = sorted(path for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)
 
 
-@pytest.mark.parametrize("path", FIXTURES if DEEP else FIXTURES[::2], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", quarter(FIXTURES, "test_templates_of_our_own_export"), ids=lambda path: path.stem)
 def test_templates_of_our_own_export(path: Path) -> None:
-    engines = Engines()
+    engines = plain_engines()
     source = path.read_text(encoding="utf-8")
     for target in WRITTEN:
         refused, count = probes_refused(path.stem, source, target, engines)
@@ -166,7 +167,7 @@ def test_templates_of_our_own_export(path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(READ_ONLY))
 def test_what_cannot_be_exported_is_one_clear_error(name: str) -> None:
     """An export of these shapes is right, or refused; never an exception of another kind."""
-    fmt = toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), eos_token="</s>")
+    fmt = toolgram.derive_format(source(name), eos_token="</s>")
     for target in ("llguidance", "structural_tag", "gbnf"):
         for choice in ("auto", "required", "none"):
             try:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
-from tests.export.engines import Engines
-from tests.export.measuring import PROMPTS, TOOLS, WRITTEN, tool
+from tests.export.engines import plain_engines
+from tests.export.measuring import PROMPTS, TOOLS, WRITTEN, accepts, tool
 from tests.export.writing import random_output
 from tests.properties.selection import formats_of
 from toolgram.export import export_request, expression
@@ -21,11 +20,6 @@ from toolgram.export.texts import reaches_into, text_automaton
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(package, reason="the engines are not here: make test installs them")
-
-
-def accepts(name: str, target: str, text: str, tools: Any = TOOLS, **request: Any) -> bool:
-    """Whether the export of a format accepts a text."""
-    return Engines().load(target, toolgram.get_format(name).export(target, tools, **request).text).accepts(text)
 
 
 def taken(forbidden: Forbidden, text: str, closer: str = "") -> bool:
@@ -108,7 +102,7 @@ CALLS_BEHIND_TEXT = {
 def test_calls_behind_text(name: str, target: str) -> None:
     """A call may come behind any text, one that begins as a call does as well; and behind a call what may follow it."""
     made = toolgram.get_format(name).export(target, TOOLS)
-    engine = Engines().load(target, made.text)
+    engine = plain_engines().load(target, made.text)
     accepted, refused = CALLS_BEHIND_TEXT[name]
     for text in accepted:
         assert engine.accepts(text), text
@@ -121,7 +115,7 @@ def test_what_many_names_begin_with_is_one_piece(name: str) -> None:
     """llguidance reads it once, and not once for each name; no name is lost, and none is added."""
     names = ["files_get", "files_get_all", "files_list", "files_", "files_search", "other"]
     made = toolgram.get_format(name).export("llguidance", [tool(each, {}) for each in names], "required")
-    engine = Engines().load("llguidance", made.text)
+    engine = plain_engines().load("llguidance", made.text)
     written = {
         "hermes": '<tool_call>\n{{"name": "{}", "arguments": {{}}}}\n</tool_call>',
         "mistral_v11": "[TOOL_CALLS]{}[ARGS]{{}}",
@@ -140,7 +134,7 @@ def test_names_that_begin_alike_are_read_beside_text(name: str) -> None:
     """Where text may stand as well, a name is no pieces: the lexer would go on with the text behind the first."""
     fmt = toolgram.get_format(name)
     tools = [tool(f"update_row_{at}", {}) for at in (1, 12, 2, 30, 38, 4)]
-    engine = Engines().load("llguidance", fmt.export("llguidance", tools, prefix=PROMPTS.get(name)).text)
+    engine = plain_engines().load("llguidance", fmt.export("llguidance", tools, prefix=PROMPTS.get(name)).text)
     root, _ = expression(fmt, export_request(tools, "auto"), PROMPTS.get(name), lambda words: None)
     rng = random.Random(0)
     for _ in range(20):

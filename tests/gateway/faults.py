@@ -38,6 +38,7 @@ def piece(text: Any, reason: str | None = None, **more: Any) -> bytes:
 SOME = piece("some ")
 END = piece("text", "stop")
 DONE = data(b"[DONE]")
+LONG_LINE = b"data: " + b"x" * 990 + b"\n"
 HUGE = int("9" * 400)
 REFUSAL = b'{"error": {"message": "out of memory"}}'
 
@@ -83,6 +84,8 @@ FAULTS = [
     # refusals
     Fault("answers 500", [answer("500 Oh", REFUSAL)], "said 500: out of memory"),
     Fault("answers 404 with a page", [answer("404 Not Found", b"<html>" * 9_000)], "said 404"),
+    Fault("answers 400", [answer("400 No", b'{"error": {"message": "too long"}}')], "said 400: too long", status=400),
+    Fault("answers 429", [answer("429 Busy", b'{"error": "too busy"}')], "said 429: too busy", status=429),
     Fault("answers 503", [answer("503 Busy", b"loading the model")], "said 503: loading", status=503),
     Fault("redirects", [answer("302 Found", b"", "Location: http://127.0.0.1:9/")], "said 302"),
     Fault("answers 204", [b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"], "said 204"),
@@ -95,7 +98,11 @@ FAULTS = [
     Fault("sends a list", [CLOSING, data([1])], "no JSON object"),
     Fault("nests too deeply", [CLOSING, data(b"[" * 100_000)], "no JSON object"),
     Fault("sends a line without end", [CLOSING, b"data: " + b"x" * (MAX_STREAM_LINE + 9)], "more than"),
-    Fault("sends an event without end", [CLOSING, b"data: x\n" * (MAX_STREAM_LINE // 2 + 9)], "more than"),
+    Fault(
+        "sends an event without end",
+        [CLOSING, b"data: %b\n" % (b"x" * 990) * (MAX_STREAM_LINE // 990 + 9)],
+        "more than",
+    ),
     Fault(
         "sends too long an answer", [CLOSING, *[piece("x" * 1_000_000)] * (MAX_ANSWER // 1_000_000 + 1)], "more than"
     ),

@@ -14,9 +14,11 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import anthropic
 import numpy as np
+import openai
 
 BEGIN, END = "<|im_start|>", "<|im_end|>"
 _ONE_HEAD = 64
@@ -46,6 +48,13 @@ SCRIPTS = (
     Script(OPENED, ("Tuesday", " is not.\n", "</think>", "\n\nMonday, then.\n", "<tool_call>", *_CALL, "</tool_call>")),
 )
 MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+STRING = {"type": "string"}
+FUNCTION: dict[str, Any] = {
+    "name": "book",
+    "description": "d",
+    "parameters": {"type": "object", "properties": {"day": STRING, "note": STRING}},
+}
+TOOLS: Any = [{"type": "function", "function": FUNCTION}]
 
 
 def write_model(folder: Path, scripts: Sequence[Script], markers: Sequence[str], template: str) -> None:
@@ -136,3 +145,47 @@ def _letters() -> dict[int, str]:
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
     return dict(bytes_to_unicode())
+
+
+# --- asking it ------------------------------------------------------------------------------------------------------
+
+
+def asking(key: str) -> Any:
+    """A conversation that makes the model say a script."""
+    return [{"role": "user", "content": f"Book {key}"}]
+
+
+def chat(address: str) -> Any:
+    """The client of OpenAI."""
+    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=120)
+
+
+def hears_the_call(address: str) -> None:
+    """The call is heard through three APIs, whole and streamed."""
+    with chat(address) as client:
+        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS}
+        whole = client.chat.completions.create(**asked).choices[0]
+        with client.chat.completions.stream(**asked) as stream:
+            streamed = stream.get_final_completion().choices[0]
+        for choice in (whole, streamed):
+            assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I book it.")
+            (call,) = choice.message.tool_calls
+            assert (call.function.name, json.loads(call.function.arguments)) == ("book", ARGUMENTS)
+        flat: Any = [{"type": "function", **FUNCTION, "strict": False}]
+        asked = {"model": "tiny", "input": f"Book {CALL}", "tools": flat}
+        response = client.responses.create(**asked)
+        with client.responses.stream(**asked) as stream:
+            live = stream.get_final_response()
+        for each in (response, live):
+            assert each.status == "completed"
+            (item,) = [item for item in each.output if item.type == "function_call"]
+            assert json.loads(item.arguments) == ARGUMENTS
+    with anthropic.Anthropic(base_url=address, api_key="x", max_retries=0, timeout=120) as client:
+        tool: Any = {"name": "book", "input_schema": FUNCTION["parameters"]}
+        asked = {"model": "tiny", "max_tokens": 100, "messages": asking(CALL), "tools": [tool]}
+        said = client.messages.create(**asked)
+        with client.messages.stream(**asked) as stream:
+            final = stream.get_final_message()
+        for each in (said, final):
+            assert [block.type for block in each.content] == ["text", "tool_use"]
+            assert (each.stop_reason, each.content[1].input) == ("tool_use", ARGUMENTS)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,11 +27,12 @@ from starlette.routing import Route
 from toolgram.gateway.answering import Gateway
 from toolgram.gateway.serving import KEEP_ALIVE, Settings, application
 
-# A machine that runs many tests at once is slow, and nothing here is about that.
+# A machine that runs many tests at once is slow, and nothing here is about that. Reading the certificates of a machine
+# takes longer than a request, and nothing here needs them.
 get, post, open_stream = (
-    partial(httpx.get, timeout=60),
-    partial(httpx.post, timeout=60),
-    partial(httpx.stream, timeout=60),
+    partial(httpx.get, timeout=60, verify=False),
+    partial(httpx.post, timeout=60, verify=False),
+    partial(httpx.stream, timeout=60, verify=False),
 )
 TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
 
@@ -55,6 +61,45 @@ def running(app: Any, port: int = 0) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def started(command: Sequence[str], log: Path, patience: float = 60, **environment: str) -> Iterator[str]:
+    """The address of a server that is a process; it is waited for, and ended. `{port}` in the command is its port."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    filled = [sys.executable, *(word.replace("{port}", str(port)) for word in command)]
+    with log.open("w") as file:
+        process = subprocess.Popen(filled, stdout=file, stderr=file, env={**os.environ, **environment})
+    try:
+        until = time.monotonic() + patience
+        while not answers(address):
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < until, log.read_text()[-3000:]
+            time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def answers(address: str) -> bool:
+    """Whether a server says that it is well."""
+    try:
+        return get(f"{address}/health", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 @dataclass

@@ -19,31 +19,20 @@ TOOLS = [
     {"type": "function", "function": {"name": "g", "parameters": {"type": "object", "properties": {}}}},
 ]
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-# One output for each row of the table of deviations that this family can write, with the server's finish reason.
+# An output for each kind of what a client can be told, with the server's finish reason; the suite has the others.
 OUTPUTS = {
     "clean": (CALL, "stop"),
     "text around calls": (f"One {CALL} two {CALL} three", "stop"),
     "unclosed_envelope": ('<tool_call>\n{"name": "f", "arguments": {"a": 1}}', "stop"),
-    "unclosed_envelope and a second call": (f'<tool_call>\n{{"name": "f", "arguments": {{}}}}\n{CALL}', "stop"),
-    "unclosed_arguments": (
-        '<tool_call>\n{"name": "f", "arguments": {"a": {"b": 1}\n</tool_call>',
-        "stop",
-    ),
-    "surplus_closer": (CALL.replace("}}", "}}}") + "</tool_call>", "stop"),
-    "unfinished_marker": (CALL[:-4], "stop"),
     "repaired_json": ('<tool_call>\n{"name": "f", "arguments": {\'a\': True, "b": 1,}}\n</tool_call>', "stop"),
-    "repeated_argument": (CALL.replace('"a": 1', '"a": 1, "a": 2'), "stop"),
     "malformed": (f"See {CALL.replace('1', ']')} then", "stop"),
     "malformed beside a call": (CALL + CALL.replace("1", "]"), "stop"),
-    "unclosed_envelope, cut off": (CALL[:50], "length"),
     "truncated": (CALL[:45], "length"),
     "truncated after a call": (CALL + CALL[:45], "length"),
-    "rejected": ('<tool_call>\n{"nam": 3}\n</tool_call>', "stop"),
     "unopened_reasoning": (f"thought\n</think>\n\n{CALL}", "stop"),
     "reasoning that does not end": ("<think>\nso and so", "length"),
     "unknown_tool": (CALL.replace('"f"', '"h"'), "stop"),
     "nothing": ("", "stop"),
-    "blanks": ("  \n ", "stop"),
 }
 SCRIPT = Script(kind="openai")
 ASKS: dict[str, dict[str, Any]] = {
@@ -66,16 +55,7 @@ def streamed(address: str, api: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-@pytest.mark.parametrize("case", OUTPUTS)
-def test_each_case_is_what_it_is_called(served: tuple[str, toolgram.Format], case: str) -> None:
-    text, reason = OUTPUTS[case]
-    message = served[1].parse(text, tools=TOOLS, prefix="", finish_reason=reason)
-    kind = case.split(",")[0].split()[0]
-    if kind in KINDS:
-        assert kind in {anomaly.kind for anomaly in message.anomalies}
-
-
-@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize("size", [1, 1_000])
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_a_client_has_what_parse_has(served: tuple[str, toolgram.Format], case: str, size: int) -> None:
     address, fmt = served
@@ -83,6 +63,8 @@ def test_a_client_has_what_parse_has(served: tuple[str, toolgram.Format], case: 
     SCRIPT.texts = [text[at : at + size] for at in range(0, len(text), size)]
     SCRIPT.reason = reason
     message = fmt.parse(text, tools=TOOLS, prefix="", finish_reason=reason)
+    kind = case.split()[0]
+    assert kind not in KINDS or kind in {anomaly.kind for anomaly in message.anomalies}, "the case is what it is called"
     clean = not message.malformed and all(call.status == "complete" for call in message.tool_calls)
     for api, whole, stream in (
         ("chat", clients.chat_whole, clients.chat_stream),

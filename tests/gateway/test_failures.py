@@ -14,6 +14,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from hypothesis import settings
 
 from tests.gateway.servers import Script, gateway_to, get, open_stream, post
 from toolgram.errors import ToolgramError
@@ -64,27 +65,6 @@ def test_the_clients_hear_of_it() -> None:
                 pass
 
 
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.parametrize(
-    ("status", "error", "answered"),
-    [
-        (400, {"error": {"message": "the prompt is too long"}}, 400),
-        (429, {"error": "too busy"}, 429),
-        (503, {"error": {"message": "loading the model"}}, 503),
-        (500, {"detail": "oh"}, 502),
-        (404, "x" * 100_000, 502),
-        (302, None, 502),
-    ],
-)
-def test_a_server_that_refuses(path: str, status: int, error: Any, answered: int) -> None:
-    with gateway_to(Script(status=status, error=error)) as (address, _):
-        for streamed in (False, True):
-            response = post(address + path, json={**BODIES[path], "stream": streamed})
-            assert response.status_code == answered
-            assert len(response.content) < 3_000
-            assert f"said {status}" in response.json()["error"]["message"]
-
-
 def test_a_server_that_is_gone() -> None:
     with gateway_to(Script()) as (address, gateway):
         gateway.client.base_url = httpx.URL("http://127.0.0.1:9")
@@ -95,21 +75,6 @@ def test_a_server_that_is_gone() -> None:
                 assert "http://127.0.0.1:9 does not answer" in response.json()["error"]["message"]
         health = get(f"{address}/health")
         assert (health.status_code, health.json()["status"]) == (503, "the server does not answer")
-
-
-def test_a_server_that_says_nothing() -> None:
-    with gateway_to(Script(before=5), limits=Limits(idle=0.3)) as (address, _):
-        response = post(address + CHAT, json=BODIES[CHAT])
-        assert response.status_code == 504
-    with gateway_to(Script(texts=["a"] * 3, pause=2), limits=Limits(idle=0.3)) as (address, _):
-        says_error(CHAT, stream_of(address, CHAT), "too long")
-
-
-def test_a_server_that_never_ends() -> None:
-    script = Script(texts=["a "] * 10_000, pause=0.05)
-    with gateway_to(script, limits=Limits(seconds=0.5)) as (address, _):
-        says_error(CHAT, stream_of(address, CHAT), "took too long")
-        assert script.hung_up.wait(30), "and it is told to stop"
 
 
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
@@ -147,7 +112,10 @@ def _wait_for(condition: Any) -> None:
     raise AssertionError("it did not happen")
 
 
-def test_two_thousand_streams_two_hundred_at_once() -> None:
+STREAMS = 2_000 if settings().max_examples > 99 else 400  # all of them in make test-deep
+
+
+def test_many_streams_two_hundred_at_once() -> None:
     script = Script(texts=["one ", "two ", "three"], together=200)
 
     async def run(address: str) -> list[str]:
@@ -164,10 +132,10 @@ def test_two_thousand_streams_two_hundred_at_once() -> None:
                             text += _text(json.loads(line[6:]))
                 return text
 
-            return await asyncio.gather(*(one(number) for number in range(2_000)))
+            return await asyncio.gather(*(one(number) for number in range(STREAMS)))
 
     with gateway_to(script) as (address, _):
-        assert asyncio.run(run(address)) == ["one two three"] * 2_000
+        assert asyncio.run(run(address)) == ["one two three"] * STREAMS
     assert script.most_open == 200
 
 

@@ -19,8 +19,9 @@ import pytest
 
 import toolgram
 from tests.export.engines import import_xgrammar
-from tests.gateway.servers import application_for, running
-from tests.gateway.tiny_model import TEMPLATE, serving, write_model
+from tests.gateway.forced import END, FUNCTION, SCHEMA, TOOLS, USER, check
+from tests.gateway.servers import application_for, running, started
+from tests.gateway.tiny_model import TEMPLATE, write_model
 from toolgram.derive.sources import gguf_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -32,20 +33,6 @@ for package in ("xllamacpp", "gguf", "mistral_common"):
 import_xgrammar()  # it prints the rules of a schema; without torch with a stub for it
 
 FORMATS = ("hermes", "mistral_v3", "mistral_v11", "qwen3_coder", "granite_3", "llama4_pythonic", "lfm2")
-# Finite: there is an end to whatever the grammar allows.
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "day": {"enum": ["monday", "tuesday"]},
-        "urgent": {"type": "boolean"},
-        "size": {"enum": [1, 2, 30]},
-    },
-    "required": ["day", "urgent", "size"],
-    "additionalProperties": False,
-}
-FUNCTION = {"name": "book", "description": "d", "parameters": SCHEMA}
-END = {"2": 100}  # the end of the output, wherever the grammar allows it: this model would never stop
-USER: Any = [{"role": "user", "content": "Book."}]
 
 
 def special_texts() -> list[str]:
@@ -66,22 +53,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def llama(model: Path) -> Iterator[str]:
-    with serving(model) as address:
+    with started(["-m", "tests.gateway.tiny_model", str(model), "{port}"], model.with_suffix(".log")) as address:
         yield address
 
 
 @pytest.fixture(scope="module", params=FORMATS)
 def served(request: pytest.FixtureRequest, llama: str) -> Iterator[str]:
     settings = Settings(llama, fmt=toolgram.get_format(request.param))
-    app, gateway = asyncio.run(application_for(settings))
+    app, (gateway,) = asyncio.run(application_for(settings))
     assert (gateway.kind, gateway.model.template_text) == ("llama.cpp", TEMPLATE)
     with running(app) as address:
         yield address
-
-
-def check(name: str, arguments: Any) -> None:
-    assert name == "book"
-    jsonschema.validate(json.loads(arguments) if isinstance(arguments, str) else arguments, SCHEMA)
 
 
 def test_forced_calls_are_valid_through_chat(served: str) -> None:
@@ -91,7 +73,7 @@ def test_forced_calls_are_valid_through_chat(served: str) -> None:
             asked: Any = {
                 "model": "m",
                 "messages": USER,
-                "tools": [{"type": "function", "function": FUNCTION}],
+                "tools": TOOLS,
                 "tool_choice": choice,
                 "parallel_tool_calls": False,
                 "temperature": 1.0,
@@ -183,7 +165,7 @@ def test_a_call_cut_at_every_length(llama: str) -> None:
             completion: Any = client.chat.completions.create(
                 model="m",
                 messages=USER,
-                tools=[{"type": "function", "function": FUNCTION}],
+                tools=TOOLS,
                 tool_choice="required",
                 parallel_tool_calls=False,
                 reasoning_effort="none",

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +20,6 @@ import pytest
 
 pytest.importorskip("mlx_lm", reason="MLX-LM is not here: `make test-mlx` builds an environment with it")
 
-import anthropic
-import httpx
 import openai
 
 from tests.gateway.scripted_weights import (
@@ -38,9 +32,13 @@ from tests.gateway.scripted_weights import (
     SCRIPTS,
     TEXT,
     THOUGHT,
+    TOOLS,
+    asking,
+    chat,
+    hears_the_call,
     write_model,
 )
-from tests.gateway.servers import TEMPLATE, application_for, running
+from tests.gateway.servers import TEMPLATE, application_for, running, started
 from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -53,16 +51,6 @@ THINKING = KNOWN.replace(
     "{{- '<|im_start|>assistant\\n' }}\n    {%- if enable",
     "{{- '<|im_start|>assistant\\n<think>\\n' }}\n    {%- if enable",
 )
-FUNCTION: dict[str, Any] = {
-    "name": "book",
-    "description": "d",
-    "parameters": {"type": "object", "properties": {"day": {"type": "string"}, "note": {"type": "string"}}},
-}
-TOOLS: Any = [{"type": "function", "function": FUNCTION}]
-
-
-def asking(key: str) -> Any:
-    return [{"role": "user", "content": f"Book {key}"}]
 
 
 @pytest.fixture(scope="module")
@@ -73,34 +61,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@contextmanager
-def mlx_server(folder: Path, *flags: str) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "mlx_lm", "server", "--model", str(folder), "--port", str(port), *flags]
-    log = folder.parent / f"{port}.log"
-    with log.open("w") as file:
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + 120
-        while not _answers(address):
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < until, log.read_text()[-3000:]
-            time.sleep(0.2)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/health", timeout=5).status_code == 200
-    except httpx.HTTPError:
-        return False
+def mlx_server(folder: Path, *flags: str) -> AbstractContextManager[str]:
+    command = ["-m", "mlx_lm", "server", "--model", str(folder), "--port", "{port}", *flags]
+    return started(command, folder.parent / "server.log", 120, HF_HUB_OFFLINE="1")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +75,7 @@ def server(folder: Path) -> Iterator[str]:
 @contextmanager
 def gateway(server: str, folder: Path, template: str = KNOWN) -> Iterator[str]:
     files = files_of(pretrained_source(folder))._replace(template=template)
-    app, made = asyncio.run(application_for(Settings(server, files=files, name="tiny")))
+    app, (made,) = asyncio.run(application_for(Settings(server, files=files, name="tiny")))
     assert made.kind == "mlx"
     assert END in files.special
     with running(app) as address:
@@ -123,14 +86,6 @@ def gateway(server: str, folder: Path, template: str = KNOWN) -> Iterator[str]:
 def served(server: str, folder: Path) -> Iterator[str]:
     with gateway(server, folder) as address:
         yield address
-
-
-def chat(address: str) -> Any:
-    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=60)
-
-
-def messages(address: str) -> Any:
-    return anthropic.Anthropic(base_url=address, api_key="x", max_retries=0, timeout=60)
 
 
 def test_text_and_its_end(served: str) -> None:
@@ -148,33 +103,7 @@ def test_text_and_its_end(served: str) -> None:
 
 
 def test_a_call_in_three_apis_whole_and_streamed(served: str) -> None:
-    with chat(served) as client:
-        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS}
-        whole = client.chat.completions.create(**asked).choices[0]
-        with client.chat.completions.stream(**asked) as stream:
-            streamed = stream.get_final_completion().choices[0]
-        for choice in (whole, streamed):
-            assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I book it.")
-            (call,) = choice.message.tool_calls
-            assert (call.function.name, json.loads(call.function.arguments)) == ("book", ARGUMENTS)
-        flat: Any = [{"type": "function", **FUNCTION, "strict": False}]
-        asked = {"model": "tiny", "input": f"Book {CALL}", "tools": flat}
-        response = client.responses.create(**asked)
-        with client.responses.stream(**asked) as stream:
-            live = stream.get_final_response()
-        for each in (response, live):
-            assert each.status == "completed"
-            (item,) = [item for item in each.output if item.type == "function_call"]
-            assert json.loads(item.arguments) == ARGUMENTS
-    with messages(served) as client:
-        tool: Any = {"name": "book", "input_schema": FUNCTION["parameters"]}
-        asked = {"model": "tiny", "max_tokens": 100, "messages": asking(CALL), "tools": [tool]}
-        said = client.messages.create(**asked)
-        with client.messages.stream(**asked) as stream:
-            final = stream.get_final_message()
-        for each in (said, final):
-            assert [block.type for block in each.content] == ["text", "tool_use"]
-            assert (each.stop_reason, each.content[1].input) == ("tool_use", ARGUMENTS)
+    hears_the_call(served)
 
 
 @pytest.mark.parametrize("limit", range(1, 13))

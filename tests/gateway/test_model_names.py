@@ -13,15 +13,14 @@ FILES = TemplateFiles(TEMPLATE, eos_token="<|im_end|>")
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
 
 
-@pytest.mark.parametrize("kind", ["openai", "vllm", "ollama"])
 @pytest.mark.parametrize(
-    ("listed", "given", "asked", "heard"),
+    ("kind", "listed", "given", "asked", "heard"),
     [
-        (["served"], {}, "served", "served"),
-        (["served"], {"name": "mine"}, "served", "mine"),
-        (["first", "second"], {"name": "second"}, "second", "second"),
-        (["first", "second"], {"name": "mine", "served": "second"}, "second", "mine"),
-        (["first"], {"served": "not-listed"}, "not-listed", "not-listed"),
+        ("openai", ["served"], {}, "served", "served"),
+        ("vllm", ["served"], {"name": "mine"}, "served", "mine"),
+        ("ollama", ["first", "second"], {"name": "second"}, "second", "second"),
+        ("openai", ["first", "second"], {"name": "mine", "served": "second"}, "second", "mine"),
+        ("vllm", ["first"], {"served": "not-listed"}, "not-listed", "not-listed"),
     ],
 )
 def test_clients_and_the_server_have_their_own_name(

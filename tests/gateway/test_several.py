@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +12,7 @@ import httpx
 import pytest
 import yaml
 
-from tests.gateway.servers import Script, application_for, gateway_to, get, open_stream, post, running
+from tests.gateway.servers import Script, application_for, free_port, gateway_to, get, open_stream, post, running
 from toolgram.cli.serving import Upstream, configured
 from toolgram.errors import ToolgramError
 from toolgram.gateway.engine import NoServer
@@ -78,9 +77,7 @@ def test_a_file_of_servers_is_read(tmp_path: Path) -> None:
 
 
 def test_a_server_may_start_later() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     said: list[str] = []
 
     async def start() -> Any:

@@ -7,38 +7,31 @@ text and takes no grammar. It leaves special tokens out of its text, which canno
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 pytest.importorskip("accelerate", reason="`transformers serve` is part of the environment of `make test-vllm-http`")
 pytest.importorskip("anthropic", reason="the clients are part of the environment of `make test-vllm-http`")
 
-import anthropic
-import httpx
-import openai
 
-from tests.gateway.scripted_weights import ARGUMENTS, CALL, ENDLESS, MARKERS, SCRIPTS, TEXT, THOUGHT, write_model
-from tests.gateway.servers import TEMPLATE, application_for, running
+from tests.gateway.scripted_weights import (
+    ENDLESS,
+    MARKERS,
+    SCRIPTS,
+    TEXT,
+    THOUGHT,
+    asking,
+    chat,
+    hears_the_call,
+    write_model,
+)
+from tests.gateway.servers import TEMPLATE, application_for, running, started
 from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
 
 pytestmark = pytest.mark.filterwarnings("default")
-
-FUNCTION: dict[str, Any] = {"name": "book", "description": "d", "parameters": {"type": "object", "properties": {}}}
-TOOLS: Any = [{"type": "function", "function": FUNCTION}]
-
-
-def asking(key: str) -> Any:
-    return [{"role": "user", "content": f"Book {key}"}]
 
 
 @pytest.fixture(scope="module")
@@ -46,43 +39,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("transformers") / "model"
     folder.mkdir()
     write_model(folder, SCRIPTS, MARKERS, TEMPLATE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     main = "from transformers.cli.transformers import main; main()"
-    command = [sys.executable, "-c", main, "serve", str(folder), "--device", "cpu", "--host", "127.0.0.1"]
-    log, address = folder.parent / "server.log", f"http://127.0.0.1:{port}"
-    with log.open("w") as file:
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-        process = subprocess.Popen([*command, "--port", str(port)], stdout=file, stderr=file, env=environment)
-    try:
-        until = time.monotonic() + 300
-        while not _answers(address):
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < until, log.read_text()[-3000:]
-            time.sleep(0.5)
+    command = ["-c", main, "serve", str(folder), "--device", "cpu", "--host", "127.0.0.1", "--port", "{port}"]
+    with started(command, folder.parent / "server.log", 300, HF_HUB_OFFLINE="1") as address:
         files = files_of(pretrained_source(folder))
-        app, made = asyncio.run(application_for(Settings(address, files=files, name="tiny", served=str(folder))))
+        app, (made,) = asyncio.run(application_for(Settings(address, files=files, name="tiny", served=str(folder))))
         assert made.kind == "openai"
         with running(app) as gateway:
             yield gateway
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def _answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/health", timeout=5).status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def chat(address: str) -> Any:
-    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=120)
 
 
 def test_a_thought_and_text(served: str) -> None:
@@ -102,28 +66,7 @@ def test_a_thought_and_text(served: str) -> None:
 
 
 def test_a_call_in_three_apis(served: str) -> None:
-    with chat(served) as client:
-        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS}
-        whole = client.chat.completions.create(**asked).choices[0]
-        with client.chat.completions.stream(**asked) as stream:
-            streamed = stream.get_final_completion().choices[0]
-        for choice in (whole, streamed):
-            assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I book it.")
-            (call,) = choice.message.tool_calls
-            assert (call.function.name, json.loads(call.function.arguments)) == ("book", ARGUMENTS)
-        flat: Any = [{"type": "function", **FUNCTION, "strict": False}]
-        response = client.responses.create(model="tiny", input=f"Book {CALL}", tools=flat)
-        (item,) = [item for item in response.output if item.type == "function_call"]
-        assert json.loads(item.arguments) == ARGUMENTS
-    with anthropic.Anthropic(base_url=served, api_key="x", max_retries=0, timeout=120) as client:
-        tool: Any = {"name": "book", "input_schema": FUNCTION["parameters"]}
-        asked = {"model": "tiny", "max_tokens": 100, "messages": asking(CALL), "tools": [tool]}
-        said = client.messages.create(**asked)
-        with client.messages.stream(**asked) as stream:
-            final = stream.get_final_message()
-    for each in (said, final):
-        assert [block.type for block in each.content] == ["text", "tool_use"]
-        assert (each.stop_reason, each.content[1].input) == ("tool_use", ARGUMENTS)
+    hears_the_call(served)
 
 
 def test_a_limit_a_stop_string_and_a_client_that_leaves(served: str) -> None:

@@ -56,7 +56,7 @@ def as_answered(trial: Trial) -> Trial:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_matrix(name: str, fleet: Fleet) -> None:
     model = fleet.models[name]
-    app, gateway = asyncio.run(application_for(settings_for(model, fleet.ports[f"{PLAIN} {name}"])))
+    app, (gateway,) = asyncio.run(application_for(settings_for(model, fleet.ports[f"{PLAIN} {name}"])))
     assert (gateway.kind, gateway.model.name) == ("vllm", "model")
     trials = [as_answered(trial) for trial in MATRIX[name]]
     with running(app) as address:

@@ -74,6 +74,12 @@ def can_reason(name: str) -> bool:
     return any("reasoning" in state.get("tags", ()) for state in states if isinstance(state, dict))
 
 
+def without_stop(fmt: toolgram.Format, text: str) -> str:
+    """A turn without the marker that ends it: an engine stops there and asks no grammar."""
+    ends = [fmt.program.literals[each] for each in fmt.spec.stop or () if each in fmt.program.literals]
+    return text.removesuffix(next((end for end in ends if text.endswith(end)), ""))
+
+
 def cases(name: str) -> list[Case]:
     """The cases of one format."""
     writer = WRITERS.get(name)
@@ -97,11 +103,6 @@ def cases(name: str) -> list[Case]:
             found.append(Case(name, f"{turn.label}, opened by the prompt", text[end:], turn, prefix=text[:end]))
             found.append(Case(name, f"{turn.label}, never closed", text[: end + len(turn.reasoning)], None))
     return found
-
-
-def all_cases() -> list[Case]:
-    """The cases of all shipped formats."""
-    return [case for name in toolgram.format_names() for case in cases(name)]
 
 
 def meant(case: Case) -> toolgram.Message:

@@ -38,7 +38,6 @@ class Ask:
     logprobs: bool = False
     usage: bool = False
     form: dict[str, Any] | None = None  # the JSON schema of the answer
-    begun: str = ""  # the beginning of the answer, which the model continues; in chat only
     extra: dict[str, Any] = field(default_factory=dict)
     allowed: str = ""  # in Responses: the mode of `allowed_tools` with that tool
 
@@ -94,9 +93,6 @@ class Clients:
             fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "form", "schema": ask.form}}
         messages: list[Any] = [{"role": "user", "content": ask.text}]
         extra = {"chat_template_kwargs": ask.template, **ask.extra}
-        if ask.begun:
-            messages.append({"role": "assistant", "content": ask.begun})
-            extra |= {"continue_final_message": True, "add_generation_prompt": False}
         made: Any = await self.openai.chat.completions.create(
             model="model",
             messages=messages,

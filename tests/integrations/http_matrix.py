@@ -57,9 +57,6 @@ FORMED = (
     Turn("reasoning, other content", reasoning="Hm.", content="It is sunny."),
 )
 AS_JSON = "an answer as JSON"
-BUDGET = 5_000  # tokens of a thought, more than any here
-BEGUN = "It is"  # by the prompt, of an answer
-CONTINUED = (Turn("content", content="It is sunny."), Turn("content, call", content="It is sunny.", calls=(_WEATHER,)))
 BROKEN = '{"city": [1, 2}, "day": }'  # no repair
 
 
@@ -236,33 +233,6 @@ class Model:
                             label = f"{turn.label}, thinking {thinking}, {choice}"
                             made = _exact(label, AS_JSON, turn, ask, self.script(text))
                             yield replace(made, rule="refused") if turn.content == "It is sunny." else made
-
-    def _options(self) -> Iterator[Trial]:
-        """A budget for the thought, an answer without its thought, and one that the prompt has begun."""
-        budgets: dict[str, dict[str, Any]] = {
-            CHAT: {"thinking_token_budget": BUDGET},
-            MESSAGES: {"thinking": {"type": "enabled", "budget_tokens": BUDGET}},
-        }
-        for turn in (each for each in ALL if each.label in ("reasoning, content", "reasoning, call")):
-            text = self.written(turn, TOOLS, {})
-            if text is None:
-                continue
-            for pace in self.few:
-                for api, extra in budgets.items():
-                    ask = Ask(0, api, pace, TOOLS, extra=extra)
-                    yield _exact(f"{turn.label}, with a budget", "options", turn, ask, self.script(text))
-                hidden = Ask(0, CHAT, pace, TOOLS, extra={"include_reasoning": False})
-                made = _exact(f"{turn.label}, which is left out", "options", turn, hidden, self.script(text))
-                yield replace(made, reasoning=None)
-        write = self.shape.calls
-        if write is None or self.shape.whole is not None:
-            return  # what stands around content in a plain prompt is not known
-        for turn in CONTINUED:
-            text = write(turn)
-            for pace in self.few:
-                ask = Ask(0, CHAT, pace, TOOLS, begun=BEGUN)
-                made = _exact(f"{turn.label}, begun", "options", turn, ask, self.script(text.removeprefix(BEGUN)))
-                yield replace(made, content=turn.content.removeprefix(BEGUN))
 
     def _cut(self) -> Iterator[Trial]:
         """Cut off in reasoning, in a name, in arguments."""

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 import toolgram
-from tests.integrations.cases import TOOLS
+from tests.integrations.cases import TOOLS, without_stop
 from tests.integrations.writers import WRITERS, Call, Turn, can_write
 from tests.properties.selection import ALL, seed
 from toolgram.names import KINDS, known_names
@@ -365,12 +365,6 @@ _FOR_THEIRS: dict[str, dict[str, Any]] = {
 }
 _TOKENS = {"deepseek_v31": "think>", "k2_horizon": "ifm|"}  # texts of a format that its models have as tokens
 _MORE_TOKENS = {"poolside_v1": ("<assistant>",)}  # and such that no answer has
-NOT_ASKED = {  # parsers of vLLM's that nothing here is asked of, and why
-    "beam": "reads a response template that only the files of its checkpoint have",
-    "minimax_m2_append_think": "leaves thoughts in the content, and is meant to",
-    "openai": "reads nothing: models of the type gpt_oss get a reader of the ids of OpenAI's own vocabulary",
-    "openai_gptoss": "is the same case",
-}
 
 
 _FUNCTIONS = [tool["function"]["name"] for tool in TOOLS]
@@ -433,15 +427,7 @@ def _named(name: str) -> Shape:
 def _stopped(name: str) -> Callable[[Turn], str] | None:
     """The writer of a format, without the marker that ends a turn: the engine stops at it, and gives no text for it."""
     writer, fmt = WRITERS.get(name), toolgram.get_format(name)
-    ends = [fmt.program.literals[each] for each in fmt.spec.stop or () if each in fmt.program.literals]
-    if writer is None:
-        return None
-
-    def write(turn: Turn) -> str:
-        text = writer(turn)
-        return text.removesuffix(next((end for end in ends if text.endswith(end)), ""))
-
-    return write
+    return None if writer is None else lambda turn: without_stop(fmt, writer(turn))
 
 
 def _around_text(writer: Callable[[Turn], str]) -> tuple[str, ...]:

@@ -9,25 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import toolgram
-from tests.derive.turns import READ_ONLY, UNTOLD_ENDS
+from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS, source
 from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
-from tests.properties.selection import formats_of, quarter
+from tests.properties.selection import formats_of, quarter, some
 from toolgram.events import Reasoning
 from toolgram.integrations.served import Served
 from toolgram.integrations.start_line import UNMARKED_END, start_line
 from toolgram.integrations.vllm_tags import where_the_grammar_begins
 from toolgram.observing.paths import canonical_outputs
 
-TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 FORMATS = toolgram.format_names()
 DERIVED = quarter(
     sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY | UNTOLD_ENDS),
@@ -50,12 +48,12 @@ def vllm() -> Iterator[Any]:
 def format_of(name: str) -> toolgram.Format:
     if name in FORMATS:
         return toolgram.get_format(name)
-    return toolgram.derive_format((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), eos_token="</s>")
+    return toolgram.derive_format(source(name), eos_token="</s>")
 
 
 def setting(name: str) -> tuple[Pieces, Any]:
     """A tokenizer that has the markers as tokens, and the class that drives the pair."""
-    template = None if name in FORMATS else (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    template = None if name in FORMATS else source(name)
     tokenizer = Pieces([*format_of(name).program.special.values()], chat_template=template, eos_token="</s>")
     parser = f"toolgram_{name}" if name in FORMATS else "toolgram"
     return tokenizer, stand_in.compose(parser, parser)
@@ -130,7 +128,7 @@ def test_what_stands_around_a_thought_is_known(name: str, vllm: Any) -> None:
 def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:
     """The first one opens the thought, the second closes it, and neither is shown, to another tool parser either."""
     name, mark = "equal_delimiters", ":::think:::"
-    template = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    template = source(name)
     specials = [*format_of(name).program.special.values()]
     tokenizer = Pieces(specials, added=[mark], chat_template=template, eos_token="</s>")
     kind, request = stand_in.compose("toolgram", "toolgram"), stand_in.request(None)
@@ -148,7 +146,7 @@ def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:
             assert hear(tokenizer, kind, ids, request, prompt, group) == ("It is sunny.", "Hm.", [])
 
 
-@pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
+@pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *some(DERIVED, "forced calls")])
 def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm: Any) -> None:
     pytest.importorskip("tvm_ffi")  # which xgrammar stands on
     from tests.export.engines import Xgrammar, vocabulary

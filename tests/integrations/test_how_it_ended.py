@@ -18,6 +18,7 @@ import toolgram
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.writers import WRITERS, Turn
+from tests.properties.selection import quarter
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder
 from toolgram.integrations.served import Served, Session
@@ -63,7 +64,7 @@ class Model:
         return list(zip(names, arguments, statuses, strict=True))
 
 
-@pytest.fixture(params=TAGGED, scope="module")
+@pytest.fixture(params=quarter(TAGGED, "how it ended"), scope="module")
 def model(request: pytest.FixtureRequest) -> Model:
     return Model(request.param)
 

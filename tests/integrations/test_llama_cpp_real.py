@@ -5,17 +5,16 @@ What such a model writes is noise, so a call that comes out valid was made valid
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import openai
 import pytest
 
 import toolgram
 from tests.export.engines import import_xgrammar
+from tests.gateway.forced import END, TOOLS, USER, check
 from tests.gateway.tiny_model import write_model
 
 for package in ("llama_cpp", "gguf", "mistral_common"):
@@ -24,16 +23,6 @@ for package in ("llama_cpp", "gguf", "mistral_common"):
 import_xgrammar()
 
 FORMATS = ("hermes", "mistral_v3", "mistral_v11", "qwen3_coder", "granite_3", "llama4_pythonic", "lfm2")
-# Finite: there is an end to whatever the grammar allows.
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"day": {"enum": ["monday", "tuesday"]}, "urgent": {"type": "boolean"}, "size": {"enum": [1, 2, 30]}},
-    "required": ["day", "urgent", "size"],
-    "additionalProperties": False,
-}
-TOOLS = [{"type": "function", "function": {"name": "book", "description": "d", "parameters": SCHEMA}}]
-USER = [{"role": "user", "content": "Book."}]
-END = {"2": 100.0}  # the end of the output, wherever the grammar allows it
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +49,6 @@ def served(request: pytest.FixtureRequest, path: Path) -> Iterator[Any]:
     made = llama(path, chat_handler=ChatHandler(toolgram.get_format(request.param), thinking=False))
     yield made
     made.close()
-
-
-def check(name: str, arguments: str) -> None:
-    assert name == "book"
-    jsonschema.validate(json.loads(arguments), SCHEMA)
 
 
 def test_forced_calls_are_valid(served: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import toolgram
 from tests.streams import CUT_SIZES, calls_of
-from toolgram.integrations.pieces import NO_TOKEN, Coming, TokenText
+from toolgram.integrations.pieces import NO_TOKEN, TokenText
 from toolgram.runtime.special_tokens import Piece
 
 SPECIAL = {"<tool_call>": 1000, "</tool_call>": 1001, "<|im_end|>": 1002}
@@ -134,14 +134,3 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert tokens.cut("ab", spelled("ab")) is None
         assert len(tokens._ids) <= 10
     assert calls_of(read([(G, meant(G))], tokens)) == calls_of(toolgram.get_format("hermes").parse(G))
-
-
-def test_text_to_come() -> None:
-    coming = Coming()
-    coming.add("ab", 1)
-    coming.add("", 2)
-    coming.add("cd", 3)
-    assert coming.take(1) == [("a", 1)]
-    assert coming.take(2) == [("b", 1), ("", 2), ("c", 3)]
-    assert coming.take(0) == []
-    assert coming.take(5) == [("d", 3)]

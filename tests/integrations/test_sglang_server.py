@@ -8,11 +8,6 @@ reads is tried on texts that the test sends to the server's own endpoints for it
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +21,8 @@ import anthropic
 import httpx
 import openai
 
-from tests.gateway.servers import application_for, running
+from tests.gateway.forced import FUNCTION, SCHEMA, TOOLS, USER, check
+from tests.gateway.servers import application_for, running, started
 from tests.integrations.sglang_server import END, write_model
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings
@@ -34,16 +30,6 @@ from toolgram.gateway.serving import Settings
 pytestmark = pytest.mark.filterwarnings("default")
 
 TEMPLATE = (Path(__file__).parents[1] / "gateway" / "chatml.jinja").read_text()
-# Finite: there is an end to whatever the grammar allows.
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"day": {"enum": ["monday", "tuesday"]}, "urgent": {"type": "boolean"}, "size": {"enum": [1, 2, 30]}},
-    "required": ["day", "urgent", "size"],
-    "additionalProperties": False,
-}
-FUNCTION = {"name": "book", "description": "d", "parameters": SCHEMA}
-TOOLS: Any = [{"type": "function", "function": FUNCTION}]
-USER: Any = [{"role": "user", "content": "Book."}]
 # With reasoning, SGLang holds the output to a grammar behind the thought only, and noise never ends one.
 PLAIN: Any = {"chat_template_kwargs": {"enable_thinking": False}}
 TEXT = '<think>\nHm.\n</think>\n\nI book. <tool_call>\n{"name": "book", "arguments": {"day": "monday"}}\n</tool_call>'
@@ -53,44 +39,10 @@ TEXT = '<think>\nHm.\n</think>\n\nI book. <tool_call>\n{"name": "book", "argumen
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("sglang")
     write_model(folder / "model", TEMPLATE, ["<|im_start|>"], ["<tool_call>", "</tool_call>", "<think>", "</think>"])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tests.integrations.sglang_server", "--model-path", str(folder / "model")]
-    command += ["--port", str(port), "--tool-call-parser", "toolgram", "--reasoning-parser", "toolgram"]
-    log = folder / "server.log"
-    with log.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + 400
-        while not _answers(address):
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < until, log.read_text()[-3000:]
-            time.sleep(0.5)
+    command = ["-m", "tests.integrations.sglang_server", "--model-path", str(folder / "model"), "--port", "{port}"]
+    command += ["--tool-call-parser", "toolgram", "--reasoning-parser", "toolgram"]
+    with started(command, folder / "server.log", 400) as address:
         yield address
-    finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def _answers(address: str) -> bool:
-    try:
-        return httpx.get(f"{address}/health", timeout=5).status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
-def check(name: str | None, arguments: Any) -> None:
-    assert name == "book"
-    said = json.loads(arguments) if isinstance(arguments, str) else arguments
-    assert set(said) == {"day", "urgent", "size"}
-    assert said["day"] in ("monday", "tuesday")
-    assert type(said["urgent"]) is bool
-    assert said["size"] in (1, 2, 30)
 
 
 def chat(address: str) -> Any:
@@ -142,7 +94,7 @@ def test_an_answer_without_tools_is_text(server: str) -> None:
 @pytest.fixture(scope="module")
 def gateway(server: str) -> Iterator[str]:
     settings = Settings(server, files=TemplateFiles(TEMPLATE, eos_token=END))
-    app, made = asyncio.run(application_for(settings))
+    app, (made,) = asyncio.run(application_for(settings))
     assert made.kind == "sglang"
     with running(app) as address:
         yield address

@@ -43,6 +43,7 @@ _TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")
 since_033 = pytest.mark.skipif(not _TELLS_PROMPTS, reason="before 0.33 vLLM holds an answer to its form itself")
 OPENED, CLOSED, UNTOLD = "<think>\n", "<think>\n\n</think>\n\n", ""
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
+THOUGHT = "<think>\nHm.\n</think>\n\n"
 WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 
 
@@ -51,11 +52,19 @@ def plain(asked: dict[str, Any]) -> Any:
     return ChatCompletionRequest(model="model", messages=[{"role": "user", "content": "Go."}], **asked)
 
 
-def formed(prompt: str, tools: Any, **asked: Any) -> tuple[Any, Any]:
-    """A server for Hermes, and the request as it goes to the engine."""
-    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", "toolgram_hermes")
-    ids = server.tokenizer.encode(f"<|im_start|>assistant\n{prompt}")
-    return server.adjusted(server.request(tools, **asked), ids), ids
+def hermes(tools: str | None = "toolgram_hermes", reasoning: str | None = "toolgram_hermes") -> Server:
+    return Server(Pieces(["<|im_start|>"], MARKERS), tools, reasoning)
+
+
+def sent(server: Server, request: Any, prompt: str = "") -> Any:
+    """A request as it goes to the engine."""
+    return server.adjusted(request, server.tokenizer.encode(f"<|im_start|>assistant\n{prompt}"))
+
+
+def formed(prompt: str, tools: Any, **asked: Any) -> Any:
+    """A request to a server for Hermes, as it goes to the engine."""
+    server = hermes()
+    return sent(server, server.request(tools, **asked), prompt)
 
 
 def accepted(request: Any) -> Callable[[str], bool]:
@@ -73,29 +82,44 @@ def tag_accepts(tag: str) -> Callable[[str], bool]:
 
 @since_033
 @pytest.mark.parametrize("form", FORMS)
-def test_the_form_of_an_answer_holds_whether_the_model_thinks_or_not(form: str) -> None:
+def test_an_answer_has_the_form_that_was_asked_for(form: str) -> None:
     asked, good, bad = FORMS[form]
-    request, _ = formed(UNTOLD, None, **asked)
-    assert request._grammar_from_parser
+    request = formed(UNTOLD, None, **asked)
+    assert request._grammar_from_parser, "whether the model thinks or not"
     assert (request.response_format, request.structured_outputs.json) == (None, None)
     takes = accepted(request)
-    for thought in ("", "<think>\nHm.\n</think>\n\n"):
+    for thought in ("", THOUGHT):
         assert takes(thought + good)
         assert not takes(thought + bad)
     assert not takes(WEATHER)
+    request = formed(OPENED, None, **asked)
+    assert not request._grammar_from_parser, "the engine waits for the end of a thought that the prompt began"
+    takes = accepted(request)
+    assert takes(good)
+    assert takes(f"\n\n{good}"), "the blank line that the template writes"
+    assert not takes(bad)
+    request = formed(CLOSED, None, **asked)
+    assert request.extract_structured_outputs().structural_tag is None, "nothing is around the answer: vLLM holds it"
+    assert request.extract_structured_outputs() == plain(asked).extract_structured_outputs()
+    for prompt in (UNTOLD, OPENED, CLOSED):
+        takes = accepted(formed(prompt, TOOLS, **asked))
+        assert takes(good)
+        assert takes(WEATHER), "with tools, a call may be in its place"
+        assert not takes(bad)
+        assert not takes("It is sunny.")
 
 
 @since_033
 def test_responses_tell_the_client_what_it_asked_for() -> None:
     from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
 
-    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", "toolgram_hermes")
+    server = hermes()
     form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
     declared = [{"type": "function", "strict": True, **tool["function"]} for tool in TOOLS]
     for tools in (None, declared):
         request = ResponsesRequest(model="model", input="Go.", text=form, tools=tools or [])
         asked = request.text
-        request = server.adjusted(request, server.tokenizer.encode("<|im_start|>assistant\n"))
+        request = sent(server, request)
         assert request.text == asked
         assert request._grammar_from_parser
         tag = request.to_sampling_params(100, {}).structured_outputs.structural_tag
@@ -107,43 +131,9 @@ def test_responses_tell_the_client_what_it_asked_for() -> None:
 
 
 @since_033
-@pytest.mark.parametrize("form", FORMS)
-def test_behind_a_thought_that_the_prompt_began_the_engine_waits_for_its_end(form: str) -> None:
-    asked, good, bad = FORMS[form]
-    request, _ = formed(OPENED, None, **asked)
-    assert not request._grammar_from_parser
-    takes = accepted(request)
-    assert takes(good)
-    assert takes(f"\n\n{good}"), "the blank line that the template writes"
-    assert not takes(bad)
-
-
-@since_033
-@pytest.mark.parametrize("form", FORMS)
-def test_where_nothing_stands_around_an_answer_vllm_holds_it(form: str) -> None:
-    """Also with an engine that has no structural tags."""
-    asked, _, _ = FORMS[form]
-    request, _ = formed(CLOSED, None, **asked)
-    assert request.extract_structured_outputs().structural_tag is None
-    assert request.extract_structured_outputs() == plain(asked).extract_structured_outputs()
-
-
-@since_033
-@pytest.mark.parametrize("prompt", [UNTOLD, OPENED, CLOSED])
-@pytest.mark.parametrize("form", FORMS)
-def test_with_tools_an_answer_is_a_call_or_of_its_form(form: str, prompt: str) -> None:
-    asked, good, bad = FORMS[form]
-    takes = accepted(formed(prompt, TOOLS, **asked)[0])
-    assert takes(good)
-    assert takes(WEATHER)
-    assert not takes(bad)
-    assert not takes("It is sunny.")
-
-
-@since_033
 def test_a_call_that_is_asked_for_comes_before_the_form_of_an_answer() -> None:
     asked, good, _ = FORMS["json_schema"]
-    takes = accepted(formed(CLOSED, TOOLS, tool_choice="required", **asked)[0])
+    takes = accepted(formed(CLOSED, TOOLS, tool_choice="required", **asked))
     assert takes(WEATHER)
     assert not takes(good)
 
@@ -164,7 +154,7 @@ def test_a_call_that_is_asked_for_comes_before_the_form_of_an_answer() -> None:
     ],
 )
 def test_what_a_tag_cannot_hold_is_left_to_vllm(asked: dict[str, Any]) -> None:
-    request, _ = formed(UNTOLD, None, **asked)
+    request = formed(UNTOLD, None, **asked)
     assert request.extract_structured_outputs() == plain(asked).extract_structured_outputs()
     assert not request._grammar_from_parser
 
@@ -175,7 +165,7 @@ def test_an_engine_without_such_tags_refuses_them() -> None:
     from vllm.sampling_params import SamplingParams
     from vllm.v1.structured_output.backend_guidance import validate_guidance_grammar
 
-    request, _ = formed(UNTOLD, None, **FORMS["json_schema"][0])
+    request = formed(UNTOLD, None, **FORMS["json_schema"][0])
     with pytest.raises(Exception, match="Invalid grammar"):  # vLLM's own class of errors
         validate_guidance_grammar(SamplingParams(structured_outputs=request.structured_outputs))
 
@@ -184,37 +174,33 @@ def test_a_server_may_leave_forms_to_vllm(monkeypatch: pytest.MonkeyPatch) -> No
     """One whose engine for grammars has no structural tags."""
     monkeypatch.setenv(FORM_VARIABLE, AS_VLLM)
     asked, _, _ = FORMS["json_schema"]
-    request, _ = formed(UNTOLD, None, **asked)
+    request = formed(UNTOLD, None, **asked)
     assert request.response_format == plain(asked).response_format
 
 
 @since_033
 def test_a_reasoning_parser_alone_holds_an_answer_to_its_form() -> None:
-    server = Server(Pieces(["<|im_start|>"], MARKERS), None, "toolgram_hermes")
+    server = hermes(tools=None)
     asked, good, _ = FORMS["json_schema"]
-    takes = accepted(server.adjusted(server.request(None, **asked), server.tokenizer.encode("<|im_start|>assistant\n")))
-    assert takes(f"<think>\nHm.\n</think>\n\n{good}")
+    takes = accepted(sent(server, server.request(None, **asked)))
+    assert takes(THOUGHT + good)
     assert takes(good)
 
 
 @since_033
 def test_without_a_parser_of_reasoning_an_answer_of_some_form_has_no_thought() -> None:
     """It would be content, and no JSON."""
-    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", None)
+    server = hermes(reasoning=None)
     asked, good, _ = FORMS["json_schema"]
     for prompt in (UNTOLD, CLOSED):
-        ids = server.tokenizer.encode(f"<|im_start|>assistant\n{prompt}")
-        takes = accepted(server.adjusted(server.request(TOOLS, **asked), ids))
+        takes = accepted(sent(server, server.request(TOOLS, **asked), prompt))
         assert takes(good)
         assert takes(WEATHER)
-        assert not takes(f"<think>\nHm.\n</think>\n\n{good}")
-    opened = server.adjusted(
-        server.request(TOOLS, **asked), server.tokenizer.encode("<|im_start|>assistant\n<think>\n")
-    )
+        assert not takes(THOUGHT + good)
+    opened = sent(server, server.request(TOOLS, **asked), OPENED)
     assert opened.extract_structured_outputs().json == SCHEMA
 
 
-THOUGHT = "<think>\nHm.\n</think>\n\n"
 PROMPTS = {  # behind which no example of the format has a thought; markers, a thought, what is around content
     "deepseek_v3": ("<｜Assistant｜>", ["<｜Assistant｜>", "<think>", "</think>"], THOUGHT, "", ""),
     "minicpm5": ("<|im_start|>assistant\n", ["<|im_start|>", "<think>", "</think>"], THOUGHT, "", ""),
@@ -270,12 +256,12 @@ def test_a_thought_that_goes_on_is_not_one_that_has_ended() -> None:
 def test_of_allowed_tools_only_these_may_be_called_in_place_of_an_answer(mode: str) -> None:
     from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
 
-    server = Server(Pieces(["<|im_start|>"], MARKERS), "toolgram_hermes", "toolgram_hermes")
+    server = hermes()
     declared = [{"type": "function", "strict": False, **tool["function"]} for tool in TOOLS]
     allowed = {"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": "get_weather"}]}
     form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
     request = ResponsesRequest(model="model", input="Go.", text=form, tools=declared, tool_choice=allowed)
-    request = server.adjusted(request, server.tokenizer.encode("<|im_start|>assistant\n"))
+    request = sent(server, request)
     takes = tag_accepts(request.extract_structured_outputs().structural_tag)
     assert takes('{"a": 1}') == (mode == "auto")
     assert takes(WEATHER)
@@ -285,7 +271,6 @@ def test_of_allowed_tools_only_these_may_be_called_in_place_of_an_answer(mode: s
 @since_033
 @pytest.mark.parametrize(("tools", "reasoning"), [("hermes", "toolgram_hermes"), ("toolgram_hermes", "qwen3")])
 def test_beside_a_parser_of_vllm_the_form_is_left_to_vllm(tools: str, reasoning: str) -> None:
-    server = Server(Pieces(["<|im_start|>"], MARKERS), tools, reasoning)
-    asked, _, _ = FORMS["json_schema"]
-    request = server.adjusted(server.request(None, **asked), [0])
+    server = hermes(tools, reasoning)
+    request = server.adjusted(server.request(None, **FORMS["json_schema"][0]), [0])
     assert request.extract_structured_outputs().json == SCHEMA

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.integrations.cases import TOOLS, Case, cases, meant
 from tests.integrations.tokenizers_for_tests import Pieces, byte_level, llama3, mistral
-from tests.integrations.vllm_driver import WHOLE, Server, count_runs
+from tests.integrations.vllm_driver import WHOLE, Server
 from tests.integrations.vllm_ways import OLD, heard_everywhere, marked, meant_ways, specials_of, told
 from tests.properties.selection import every_format
 from tests.strategies import WRITTEN_BY_HAND, outputs
@@ -56,7 +56,6 @@ def test_every_case_in_every_grouping(name: str, kind: str) -> None:
                 wrong.append((case.label, way, heard.told(), told(message)))
             elif heard.finish_reason != expected_finish(case, message):
                 wrong.append((case.label, way, heard.finish_reason, expected_finish(case, message)))
-    count_runs(runs)
     assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
 
 
@@ -104,7 +103,6 @@ def test_real_tokenizers(name: str, kind: str, tmp_path_factory: pytest.TempPath
             runs += 1
             if heard.told() != told(message):
                 wrong.append((case.label, way, heard.told(), told(message)))
-    count_runs(runs)
     assert runs
     assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
 
@@ -130,7 +128,6 @@ def test_any_chat_template(path: Path) -> None:
             wanted = meant[way != "whole"]
             if heard.told() != wanted:
                 wrong.append((probe.case, probe.prompt, way, heard.told(), wanted))
-    count_runs(runs)
     assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
 
 

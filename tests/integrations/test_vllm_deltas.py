@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 import toolgram
 from tests.integrations import stand_in
 from tests.integrations.tokenizers_for_tests import Pieces
-from toolgram.events import Content, ToolCallDelta, ToolCallStart
 from toolgram.integrations import observing
 from toolgram.integrations.answers import PlainThought
 from toolgram.integrations.served import Served, Session
-from toolgram.integrations.start_line import start_line
 
 GOOD = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>'
 BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}, "day": }}\n</tool_call>'
@@ -146,20 +144,6 @@ def test_content_never_comes_behind_arguments_of_an_open_call(text: list[str], c
         assert "".join("".join(said).split()) == "".join(((whole.content if whole else "") or "").split())
 
 
-def test_the_last_delta_has_its_parts_in_order(deltas: Any) -> None:
-    outgoing = deltas.Outgoing()
-    outgoing.delta([ToolCallStart(0, "id", "f", "f")])
-    message = outgoing.delta([ToolCallDelta(0, "{}", "{}"), Content("after", "after")])
-    assert outgoing.carried
-    assert message.content is None
-    final = deltas.ended(message)
-    rest = outgoing.last([])
-    final.content = rest.content
-    arguments, content = final.parts()
-    assert [call.function.arguments for call in arguments.tool_calls] == ["{}"]
-    assert (content.content, content.tool_calls) == ("after", [])
-
-
 # --- what an operator sees ------------------------------------------------------------------------------------------
 
 
@@ -197,10 +181,3 @@ def test_outputs_that_failed_are_written_where_they_are_asked_for(
     assert observing.Recorder(folder).written == 2
     fmt = toolgram.load_format(folder / "hermes.lark", folder / "hermes.yaml")
     assert fmt.parse(rows[0]["output"]).anomalies
-
-
-def test_the_start_is_told_in_one_line() -> None:
-    line = start_line(Served(Pieces(["<tool_call>"]), "hermes"))
-    assert "\n" not in line
-    assert line.startswith("reads hermes (named by the flag); markers ")
-    assert "toolgram explain --format hermes" in line

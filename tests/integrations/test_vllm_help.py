@@ -8,14 +8,11 @@ import toolgram
 from toolgram.cli.vllm_help import vllm
 
 
-def test_the_command_line_for_any_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_of_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     vllm(None, None)
     said = capsys.readouterr().out
     assert "--enable-auto-tool-choice --tool-call-parser toolgram --reasoning-parser toolgram\n" in said
     assert [name for name in toolgram.format_names() if f"toolgram_{name} " not in said] == []
-
-
-def test_the_command_line_for_a_format(capsys: pytest.CaptureFixture[str]) -> None:
     vllm("hermes", None)
     assert "--tool-call-parser toolgram_hermes --reasoning-parser toolgram_hermes\n" in capsys.readouterr().out
 

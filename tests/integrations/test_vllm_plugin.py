@@ -223,26 +223,6 @@ def test_the_entry_point_is_declared() -> None:
     assert found[0].value == "toolgram.integrations.vllm:register"
 
 
-def test_constraints_come_from_the_export(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None until there is an export; a failing export costs the constraint, not the request."""
-    kind = import_module("toolgram.integrations.vllm_parsers").ToolParser_hermes
-    request = stand_in.request(TOOLS, tool_choice="required")
-    tokenizer = Pieces()
-    parser = kind(tokenizer, request.tools)
-    monkeypatch.setattr(toolgram.Format, "export", None, raising=False)
-    assert parser.get_structural_tag(request) is None
-    asked: list[dict[str, Any]] = []
-
-    def export(self: Any, target: str, **options: Any) -> str:
-        asked.append({"target": target, **options})
-        raise ValueError("not this one")
-
-    monkeypatch.setattr(toolgram.Format, "export", export, raising=False)
-    assert parser.get_structural_tag(request) is None
-    if asked:  # where xgrammar is installed
-        assert asked[0]["target"] == "structural_tag"
-
-
 def test_a_request_is_adjusted_beside_the_event_loop(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop goes on while that takes its time; after it the request is as it has to be, and an error is told."""
     kind = stand_in.compose("toolgram_hermes", "toolgram_hermes")

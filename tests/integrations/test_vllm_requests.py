@@ -29,7 +29,6 @@ from tests.integrations.vllm_ways import (
     heard_everywhere,
     hermes_server,
     specials_of,
-    told,
 )
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
@@ -44,40 +43,9 @@ def hermes() -> Server:
     return hermes_server()
 
 
-def test_auto(hermes: Server) -> None:
-    heard = both_ways(hermes, HERMES)
-    assert heard.told() == ("Let me look.", "Hm.", BOTH)
-    assert heard.finish_reason == "tool_calls"
-    assert heard.reasoning_tokens == len("Hm.")
-
-
-def test_required_is_read_as_any_call(hermes: Server) -> None:
-    heard = both_ways(hermes, HERMES, tool_choice="required")
-    assert heard.told() == ("Let me look.", "Hm.", BOTH)
-    assert heard.finish_reason == "tool_calls"
-
-
 def test_required_without_a_call_is_content(hermes: Server) -> None:
     heard = both_ways(hermes, "<think>Hm.</think>No.", tool_choice="required")
     assert heard.told() == ("No.", "Hm.", [])
-
-
-def test_named(hermes: Server) -> None:
-    choice = {"type": "function", "function": {"name": "get_weather"}}
-    heard = both_ways(hermes, HERMES, tool_choice=choice)
-    assert heard.told() == ("Let me look.", "Hm.", BOTH)
-    assert heard.finish_reason == "stop", "as OpenAI reports it for a named tool"
-
-
-def test_none_passes_everything_but_reasoning(hermes: Server) -> None:
-    heard = both_ways(hermes, HERMES, tool_choice="none")
-    assert heard.told() == (HERMES.partition("</think>")[2], "Hm.", [])
-
-
-def test_no_tools_pass_everything_but_reasoning(hermes: Server) -> None:
-    heard = both_ways(hermes, HERMES, tools=None)
-    assert heard.told() == (HERMES.partition("</think>")[2], "Hm.", [])
-    assert heard.finish_reason == "stop"
 
 
 @pytest.mark.parametrize("choice", [None, "none"])
@@ -95,11 +63,6 @@ def test_without_calls_the_text_behind_a_thought_is_plain(name: str, choice: str
     assert heard.reasoning == turn.reasoning
 
 
-def test_one_call_at_a_time(hermes: Server) -> None:
-    heard = both_ways(hermes, HERMES, parallel_tool_calls=False)
-    assert heard.calls == BOTH[:1]
-
-
 def test_reasoning_left_out(hermes: Server) -> None:
     if OLD:
         pytest.skip("vLLM 0.24 streams reasoning that was not asked for (docs/vllm.md)")
@@ -112,21 +75,6 @@ def test_reasoning_after_the_first_answer(hermes: Server) -> None:
     assert heard.told() == ("One. Two. Three.", "Hm. Ha.", [])
 
 
-@pytest.mark.parametrize("thinking", ["<think>", "<think>\n"])
-def test_reasoning_opened_by_the_prompt(hermes: Server, thinking: str) -> None:
-    prompt = hermes.tokenizer.encode(f"<think>Old.</think>Answer.<|im_end|>\nassistant\n{thinking}")
-    heard = both_ways(hermes, "Hm.</think>Yes.", prompt=prompt)
-    assert heard.told() == ("Yes.", "Hm.", [])
-    assert OLD or heard.reasoning_tokens == 3
-
-
-def test_reasoning_closed_by_the_prompt(hermes: Server) -> None:
-    prompt = hermes.tokenizer.encode("Hi<|im_end|>\nassistant\n<think>\n\n</think>\n\n")
-    heard = both_ways(hermes, "Yes.", prompt=prompt)
-    assert heard.told() == ("Yes.", None, [])
-    assert heard.reasoning_tokens == 0
-
-
 def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
     prompt = hermes.tokenizer.encode("<think>Old.</think>Answer.<|im_end|>\nassistant\n")
     parser = hermes.parser(hermes.request(TOOLS), prompt)
@@ -135,19 +83,6 @@ def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
     assert parser.is_reasoning_end(closed) is True
     heard = both_ways(hermes, "Yes.", prompt=prompt)
     assert heard.told() == ("Yes.", None, [])
-
-
-@pytest.mark.parametrize("cut", range(5, len(HERMES), 7))
-def test_a_call_that_was_cut_off_does_not_look_complete(hermes: Server, cut: int) -> None:
-    text = HERMES[:cut]
-    heard = both_ways(hermes, text, finish="length", max_tokens=len(hermes.tokenizer.encode(text)))
-    message = toolgram.get_format("hermes").parse(text, TOOLS, finish_reason="length")
-    assert heard.told() == told(message)
-    assert heard.finish_reason == "length"
-    for (_, arguments), call in zip(heard.calls, message.tool_calls, strict=True):
-        if call.status == "truncated" and arguments and not arguments.endswith("}"):
-            with pytest.raises(ValueError, match=r".*"):
-                json.loads(arguments)
 
 
 @pytest.mark.parametrize(
@@ -181,20 +116,6 @@ def test_an_id_that_the_model_wrote_is_kept() -> None:
 
 
 # --- markers by id --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["hermes", "mistral_v11", "mistral_v3", "lfm2", "granite_3"])
-def test_a_quoted_marker_is_text(name: str) -> None:
-    """The marker as ordinary tokens, beside the token itself: in every grouping, and in one message."""
-    specials = specials_of(name)
-    tokenizer = Pieces(specials)
-    server = Server(tokenizer, f"toolgram_{name}", f"toolgram_{name}")
-    marker = {"mistral_v11": "[TOOL_CALLS]", "mistral_v3": "[TOOL_CALLS]"}.get(name, specials[0])
-    call = WRITERS[name](Turn("", calls=(("get_weather", {"city": "Paris"}),)))
-    ids = tokenizer.spell(f"Calls begin with {marker} here. ") + tokenizer.encode(call)
-    for way, heard in heard_everywhere(server, ids, [0]):
-        assert heard.content == f"Calls begin with {marker} here.", way
-        assert heard.calls == [("get_weather", '{"city": "Paris"}')], way
 
 
 def test_a_quoted_marker_in_arguments_is_text() -> None:

@@ -17,18 +17,13 @@ import toolgram
 from tests.integrations.cases import TOOLS, can_reason
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
-from tests.integrations.vllm_ways import BOTH, HERMES, OLD, both_ways, hermes_server, specials_of
+from tests.integrations.vllm_ways import BOTH, HERMES, OLD, both_ways, specials_of
 from toolgram.integrations import observing
 from toolgram.integrations import vllm as plugin
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 FORMATS = toolgram.format_names()
-
-
-@pytest.fixture(scope="module")
-def hermes() -> Server:
-    return hermes_server()
 
 
 class Bare:
@@ -76,14 +71,6 @@ def test_a_tokenizer_that_gives_nothing_warns_once_and_passes_text(
     assert delta.content == HERMES
     assert len(lines) == 1
     assert why in lines[0]
-
-
-def test_a_parser_that_fails_lets_text_pass(hermes: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolgram.runtime.parser import Parser
-
-    monkeypatch.setattr(Parser, "feed", lambda *args: 1 / 0)
-    heard = both_ways(hermes, "Hello.", tool_choice="auto")
-    assert heard.content == "Hello."
 
 
 # --- registration ---------------------------------------------------------------------------------------------------
@@ -164,12 +151,6 @@ def test_the_surface_is_where_it_was() -> None:
         assert hasattr(ToolParser, name)
 
 
-def test_the_pair_is_introduced(hermes: Server) -> None:
-    parser = hermes.parser(hermes.request(TOOLS), [0])
-    assert parser.tool_parser.session is parser.reasoning_parser.session
-    assert parser.tool_parser.partner is parser.reasoning_parser
-
-
 def test_a_pair_that_nobody_introduced_works_from_what_the_other_leaves() -> None:
     from vllm.parser.abstract_parser import DelegatingParser
 
@@ -184,15 +165,6 @@ def test_a_pair_that_nobody_introduced_works_from_what_the_other_leaves() -> Non
     server.parser_cls = Alone
     heard = both_ways(server, HERMES)
     assert heard.told() == ("Let me look.", "Hm.", BOTH)
-
-
-def test_reasoning_budget_markers(hermes: Server) -> None:
-    reasoning = hermes.parser(hermes.request(TOOLS), [0]).reasoning_parser
-    assert (reasoning.reasoning_start_str, reasoning.reasoning_end_str) == ("<think>", "</think>")
-    ids = hermes.tokenizer.encode("<think>Hm.")
-    assert not reasoning.is_reasoning_end_streaming(ids, ids[-1:])
-    ids += hermes.tokenizer.encode("</think>")
-    assert reasoning.is_reasoning_end_streaming(ids, ids[-1:])
 
 
 def test_formats_without_reasoning_never_wait_for_its_end() -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import Xgrammar, vocabulary
-from tests.export.test_answers import without_stop
-from tests.integrations.cases import TOOLS
+from tests.integrations.cases import TOOLS, without_stop
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format

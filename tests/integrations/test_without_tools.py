@@ -11,11 +11,12 @@ pytest.importorskip("anthropic")
 import toolgram
 from tests.integrations.http_matrix import ALL, bare
 from tests.integrations.http_shapes import shipped
+from tests.properties.selection import quarter
 
 SHAPES = {shape.name.removeprefix("toolgram_"): shape for shape in shipped() if shape.whole is not None}
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", quarter([*SHAPES], "test_a_call_is_text"))
 def test_a_call_is_text(name: str) -> None:
     shape, fmt = SHAPES[name], toolgram.get_format(name).text_only
     around = (*shape.special, *shape.around_text)

@@ -101,28 +101,12 @@ def byte_level(specials: Sequence[str], added: Sequence[str] = (), chat_template
     return get_cached_tokenizer(tokenizer)
 
 
-def llama3(chat_template: str | None = None, added: Sequence[str] = ()) -> Any:
-    """Llama 3's own tokenizer, from the package `llama-models`, with its real merges."""
-    import llama_models.llama3
-    from transformers import PreTrainedTokenizerFast
-    from transformers.convert_slow_tokenizer import TikTokenConverter
+def llama3(added: Sequence[str] = ()) -> Any:
+    """Llama 3's own tokenizer with all of its merges, as vLLM keeps one."""
     from vllm.tokenizers.hf import get_cached_tokenizer
 
-    home = Path(llama_models.llama3.__path__[0])
-    names = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>", "<|reserved_special_token_1|>"]
-    names += ["<|finetune_right_pad_id|>", "<|step_id|>", "<|start_header_id|>", "<|end_header_id|>"]
-    names += ["<|eom_id|>", "<|eot_id|>", "<|python_tag|>", "<|image|>"]
-    pattern = (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-    )
-    converter = TikTokenConverter(vocab_file=str(home / "tokenizer.model"), pattern=pattern, extra_special_tokens=names)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=converter.converted(), eos_token="<|eot_id|>")
-    tokenizer.add_special_tokens({"additional_special_tokens": names})
-    if added:
-        tokenizer.add_tokens(list(added))
-    tokenizer.chat_template = chat_template
-    return get_cached_tokenizer(tokenizer)
+    special = ["<|begin_of_text|>", "<|eom_id|>", "<|python_tag|>"]
+    return get_cached_tokenizer(real_tokenizer("llama3", added, special, "<|eot_id|>", ""))
 
 
 def mistral(kind: str, scratch: Path) -> Any:

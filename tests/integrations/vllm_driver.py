@@ -37,13 +37,7 @@ load_general_plugins()  # as vLLM does in each of its processes: toolgram regist
 
 FIRST_AND_REST = -1
 WHOLE = 0
-RUNS = [0]
 GROUPS = (1, 2, 3, 5, 8, FIRST_AND_REST, WHOLE)
-
-
-def count_runs(runs: int) -> None:
-    """Answers heard and compared, for the line at the end of a test run."""
-    RUNS[0] += runs
 
 
 @dataclass

@@ -3,7 +3,7 @@
 Strategy: each version is installed into a directory of its own, without its dependencies, and a process that finds it
 there first takes the schema pool, and a part of it in every format, as the page of exports does with our own versions.
 
-    python -m tests.export.pins [--write docs/data/index.md]
+    python -m benchmarks.export_pins [--write docs/data/index.md]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.export.pool_figures import figures, figures_of_format, format_names
 from tests.export.schema_pool import pool
 from tests.page_parts import write_part
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".engines"
 PINS = (  # an engine, its version, the target that is run, and who has that version
     ("xgrammar", "0.2.8", "structural_tag", "vLLM 0.33.0"),
@@ -72,7 +72,7 @@ def run(engine: str, wanted: str, target: str) -> dict[str, dict[str, int]]:
         options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(home)]
         subprocess.run([sys.executable, "-m", "pip", "install", *options, f"{engine}=={wanted}"], check=True)
     path = os.pathsep.join([str(home), *filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)])])
-    command = [sys.executable, "-m", "tests.export.pins", "--measure", target, "--expect", f"{engine}=={wanted}"]
+    command = [sys.executable, "-m", "benchmarks.export_pins", "--measure", target, "--expect", f"{engine}=={wanted}"]
     found = subprocess.run(
         command, check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True
     )

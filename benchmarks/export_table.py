@@ -4,44 +4,30 @@ Strategy: measuring takes minutes, so each row has a fingerprint of the grammar 
 grammars again and compares: a row is current as long as they are the same.  What is current is not measured again,
 unless `--all` says so; only then are recorded outputs of real templates tried as well.
 
-    python -m tests.export.table [--samples N] [--all] [--write]
+    python -m benchmarks.export_table [--samples N] [--all] [--write]
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
-from pathlib import Path
 
 import toolgram
 from tests.conformance.roundtrip import by_template, read_rows, real_templates, template_text
 from tests.export.engines import Engines, import_xgrammar
 from tests.export.measuring import TOOLS, WRITTEN, measure
 from tests.export.test_rows import probes_refused, rows_accepted
+from tests.export.test_table import ROWS, fingerprint, measured
 from tests.page_parts import write_part
 
-DATA = Path(__file__).parents[2] / "docs" / "data"
-ROWS, PAGE = DATA / "exports.csv", DATA / "index.md"
+PAGE = ROWS.with_name("index.md")
 RECORDED, END = "<!-- recorded -->", "<!-- /recorded -->"
 COLUMNS = ("format", "target", "accepted", "rejected", "valid", "calls", "notes", "grammar")
-
-
-def fingerprint(name: str, target: str) -> str:
-    """A hash of the grammar that a row is about."""
-    import_xgrammar()  # it prints the rules of schemas
-    return hashlib.sha256(toolgram.get_format(name).export(target, TOOLS).text.encode()).hexdigest()[:12]
-
-
-def measured() -> dict[tuple[str, str], dict[str, str]]:
-    """The rows that are there, by format and target."""
-    with ROWS.open(encoding="utf-8", newline="") as file:
-        return {(row["format"], row["target"]): row for row in csv.DictReader(file)}
 
 
 def rows(

@@ -1,9 +1,9 @@
 """What clients hear wrong from toolgram and from vLLM's own parsers, as a table. `make vllm-http-table`.
 
 Strategy: a few models at a time, each with a server for toolgram's parsers and one for vLLM's. What was heard is kept
-in `http_results.json`, a row for each model, so that the table can be measured in parts; the page has all rows.
+in `vllm_http.json`, a row for each model, so that the table can be measured in parts; the page has all rows.
 
-    python -m tests.integrations.http_table [MODEL ...] [--theirs] [--write docs/reference/vllm-tables.md]
+    python -m benchmarks.vllm_http [MODEL ...] [--theirs] [--write docs/reference/vllm-tables.md]
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 
 from tests.integrations.http_fleet import OURS, THEIRS, Fleet, called, make_models
 from tests.integrations.http_matrix import Model, Trial, wrong
-from tests.integrations.http_shapes import NOT_ASKED, Shape, shapes
+from tests.integrations.http_shapes import Shape, shapes
 from tests.integrations.vllm_heard import Heard
 from tests.page_parts import write_part
 
-RESULTS = Path(__file__).with_name("http_results.json")
+RESULTS = Path(__file__).with_name("vllm_http.json")
 BEGIN, END = "<!-- http table: written by `make vllm-http-table` -->", "<!-- end of http table -->"
 TOLD = 3  # kinds of mistakes in a cell
 PROBLEMS = 2  # of each kind
@@ -34,6 +34,12 @@ _ERRORS = {
     "error: APIError": "the stream ends with an error",
     "error: APITimeoutError": "no answer in ten minutes",
     "error: ValueError": "events that do not fit together",
+}
+NOT_ASKED = {  # parsers of vLLM's that nothing here is asked of, and why
+    "beam": "reads a response template that only the files of its checkpoint have",
+    "minimax_m2_append_think": "leaves thoughts in the content, and is meant to",
+    "openai": "reads nothing: models of the type gpt_oss get a reader of the ids of OpenAI's own vocabulary",
+    "openai_gptoss": "is the same case",
 }
 PATIENCE = 600  # seconds: an answer that a long one holds up is late, not wrong
 AT_A_TIME = 8  # models whose servers run at once

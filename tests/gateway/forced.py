@@ -1,0 +1,25 @@
+"""A function whose arguments have an end, so that a model of random weights writes valid ones under a grammar."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"day": {"enum": ["monday", "tuesday"]}, "urgent": {"type": "boolean"}, "size": {"enum": [1, 2, 30]}},
+    "required": ["day", "urgent", "size"],
+    "additionalProperties": False,
+}
+FUNCTION: dict[str, Any] = {"name": "book", "description": "d", "parameters": SCHEMA}
+TOOLS: Any = [{"type": "function", "function": FUNCTION}]
+USER: Any = [{"role": "user", "content": "Book."}]
+END = {"2": 100.0}  # the end of the output, wherever the grammar allows it: these models would never stop
+
+
+def check(name: str | None, arguments: Any) -> None:
+    """A valid call of that function."""
+    assert name == "book"
+    jsonschema.validate(json.loads(arguments) if isinstance(arguments, str) else arguments, SCHEMA)
