@@ -14,6 +14,7 @@ from tests.conformance.roundtrip import DATA, Row, by_template, canonical, read_
 from tests.derive.test_shapes import report_of
 from tests.properties.selection import quarter
 from toolgram.derive.analysis import analyse
+from toolgram.derive.deriving import read_format
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.result import Tokens
 from toolgram.derive.synthesis import synthesise
@@ -132,7 +133,7 @@ def made_from_analysis(template: str) -> Format | None:
     text = PATHS[template].read_text(encoding="utf-8")
     builder = synthesise(analyse(text, tokens.bos_token, tokens.eos_token, None), "made", tokens)
     try:
-        return Format(builder.spec(), builder.machine())
+        return read_format(builder)
     except FormatError:
         return None
 

@@ -169,7 +169,7 @@ def test_the_key_of_the_wrapper_is_the_templates_own() -> None:
 
 
 def _without_lines(spec: Spec) -> dict[str, Any]:
-    data = dump(spec)
+    data: dict[str, Any] = dump(spec)
     for part in (*data["states"].values(), *data["transitions"]):
         part["line"] = 0
     return data

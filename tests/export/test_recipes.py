@@ -38,14 +38,16 @@ def test_the_recipe_for_the_server_of_llama_cpp(tmp_path: Path) -> None:
     for program in ("jq", "curl"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not here")
-    from tests.gateway.tiny_model import serving, write_model
+    from tests.gateway.servers import started
+    from tests.gateway.tiny_model import write_model
 
     (exporting,), (asking,) = blocks("sh", "--target gbnf"), blocks("text", "$SERVER")
     bonus = "n_predict: 2000, seed: 1, logit_bias: [[2, 100]]"
     assert "n_predict: 2000" in asking
     (tmp_path / "tools.json").write_text(json.dumps(TOOLS), encoding="utf-8")
     write_model(tmp_path / "tiny.gguf", ["<|im_end|>"])
-    with serving(tmp_path / "tiny.gguf") as address:
+    server = ["-m", "tests.gateway.tiny_model", str(tmp_path / "tiny.gguf"), "{port}"]
+    with started(server, tmp_path / "server.log") as address:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", exporting + asking.replace("n_predict: 2000", bonus)],
             env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SERVER": address,

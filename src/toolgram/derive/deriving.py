@@ -188,7 +188,7 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Forma
     return _read(text_alone(result, name, tokens))
 
 
-def _read(builder: FormatBuilder) -> Format:
+def read_format(builder: FormatBuilder) -> Format:
     """Read the two files of a format, as `load_format` does. Raises FormatError."""
     names, texts = (f"{builder.name}.lark", f"{builder.name}.yaml"), (builder.grammar(), builder.machine())
     spec = spec_from_texts(texts[0], names[0], texts[1], names[1], (str(grammar_home()),))
