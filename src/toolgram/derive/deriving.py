@@ -179,13 +179,13 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Forma
     )
     for write, lost in attempts:
         try:
-            fmt = _read(write(result, name, tokens))
+            fmt = read_format(write(result, name, tokens))
             _ = fmt.program  # compiled now, so that it is refused now
             return fmt
         except (NotExpressible, TooManyWays, FormatError) as error:
             problem = error.problem if isinstance(error, FormatError) else str(error)
             result.report.leave_unexplained(f"{lost}: {problem}")
-    return _read(text_alone(result, name, tokens))
+    return read_format(text_alone(result, name, tokens))
 
 
 def read_format(builder: FormatBuilder) -> Format:
