@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 import pytest
 from starlette.applications import Starlette
@@ -100,7 +101,8 @@ def server(served: tuple[Raw, str]) -> Raw:
 
 @pytest.fixture
 def chat(served: tuple[Raw, str]) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{served[1]}/v1", api_key="x", max_retries=0) as client:
+    http = httpx.Client(verify=False)
+    with openai.OpenAI(base_url=f"{served[1]}/v1", api_key="x", max_retries=0, http_client=http) as client:
         yield client
 
 

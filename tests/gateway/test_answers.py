@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 
-from tests.gateway.servers import TEMPLATE, Script, gateway_to
+from tests.gateway.servers import TEMPLATE, Script, gateway_to, get, open_stream
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.upstreams import UPSTREAMS
 
@@ -52,7 +52,9 @@ def closed_clients() -> Iterator[None]:
 
 
 def openai_at(address: str) -> openai.OpenAI:
-    OPENED.append(client := openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=20))
+    http = httpx.Client(verify=False)
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, timeout=20, http_client=http)
+    OPENED.append(client)
     return client
 
 
@@ -276,10 +278,10 @@ def test_the_small_endpoints(llama: str) -> None:
     count = anthropic_at(llama).messages.count_tokens(model="m", messages=[{"role": "user", "content": "one two"}])
     assert count.input_tokens == len(["<|im_start|>user", "one", "two<|im_end|>", "<|im_start|>assistant"])
     openai_at(llama).chat.completions.create(model="m", messages=USER)
-    health = httpx.get(f"{llama}/health").json()
+    health = get(f"{llama}/health").json()
     about = {"model": "tiny.gguf", "upstream": "llama.cpp", "answers": True}
     assert health == {"status": "ok", "models": [{**about, "format": health["models"][0]["format"]}]}
-    metrics = httpx.get(f"{llama}/metrics").text
+    metrics = get(f"{llama}/metrics").text
     assert 'toolgram_requests_total{api="chat",status="200"}' in metrics
     assert "toolgram_answers_in_flight 0.0" in metrics
 
@@ -308,7 +310,7 @@ def test_one_of_several_choices_that_fails_ends_the_stream() -> None:
     script = Script(cut(OUTPUT), error={"message": "out of memory"})
     with gateway_to(script) as (address, _):
         body = {"model": "m", "messages": USER, "n": 3, "stream": True}
-        with httpx.stream("POST", f"{address}/v1/chat/completions", json=body, timeout=20) as response:
+        with open_stream("POST", f"{address}/v1/chat/completions", json=body) as response:
             lines = [line for line in response.iter_lines() if line.startswith("data: {")]
     assert "out of memory" in json.loads(lines[-1][6:])["error"]["message"]
     assert script.open == 0

@@ -10,12 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.gateway.faults import FAULTS, Fault, rows
 from tests.gateway.faulty import Faulty
-from tests.gateway.servers import TEMPLATE, application_for, get, post, running
+from tests.gateway.servers import TEMPLATE, application_for, get, open_stream, post, running
 from toolgram.gateway.answering import Limits
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings
@@ -85,7 +84,7 @@ def a_whole_answer(address: str, path: str, fault: Fault) -> None:
 
 def a_stream(address: str, path: str, fault: Fault) -> None:
     """The invariant: after the last event nothing is open, and the last event says how it ended."""
-    with httpx.stream("POST", address + path, json={**BODIES[path], "stream": True}, timeout=60) as response:
+    with open_stream("POST", address + path, json={**BODIES[path], "stream": True}) as response:
         body = response.read().decode()
     if response.status_code != 200:
         assert fault.said in json.loads(body)["error"]["message"]
