@@ -311,7 +311,7 @@ def test_what_an_export_writes_is_read_without_an_anomaly(name: str, choice: Any
     fmt = toolgram.get_format(name)
     root, _ = expression(fmt, export_request(TOOLS, tool_choice=choice), None, lambda words: None)
     rng = random.Random(0)
-    for _ in range(20):
+    for _ in range(8):
         text = random_output(root, rng)
         assert not problem_of(fmt, text, TOOLS), text
 

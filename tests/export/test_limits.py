@@ -17,7 +17,7 @@ for engine in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
 
 TEXT = {"type": "string"}
-MOST_TEXT, MOST_MEMORY = 2_000_000, 300_000_000
+MOST_TEXT, MOST_MEMORY = 2_000_000, 30_000_000
 
 
 def nested(depth: int, array: bool = False) -> dict[str, Any]:
@@ -90,17 +90,17 @@ def test_what_is_large_is_a_grammar(kind: str) -> None:
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder"])
 def test_the_text_grows_with_the_properties(name: str) -> None:
     """As many characters for each property, required or not."""
-    for needed in (0, 400):
+    for needed in (0, 200):
         for target in WRITTEN:
-            sizes = [len(text_of(name, target, properties(count, min(needed, count)))) for count in (200, 400, 800)]
+            sizes = [len(text_of(name, target, properties(count, min(needed, count)))) for count in (100, 200, 400)]
             assert sizes[2] - sizes[1] < 2.5 * (sizes[1] - sizes[0]), (target, needed, sizes)
 
 
 def test_many_functions() -> None:
-    tools = [tool(f"get_page_{at}", {"a": TEXT}, ["a"]) for at in range(300)]
+    tools = [tool(f"get_page_{at}", {"a": TEXT}, ["a"]) for at in range(80)]
     tracemalloc.start()
     for target in WRITTEN:
-        assert len(toolgram.get_format("minimax_m2").export(target, tools).text) < MOST_TEXT
+        assert len(toolgram.get_format("minimax_m2").export(target, tools).text) < MOST_TEXT // 10
     assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
     tracemalloc.stop()
 
