@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from protocol import Answer, Heard, Skip, answer, load, serve
-from stand_in import Silent, deltas_of
+from stand_in import Silent, deltas_of, thinks
 
 FAMILIES = load("parsers")
 PACKAGES = (
@@ -44,9 +44,13 @@ def read(asked: dict[str, Any]) -> Answer:
         raise Skip("SGLang has no parser of calls for this family")
     tools = [TOOL(**each) for each in asked.get("tools") or ()]
     calls: Any = CALLS(tools, tool) if tools else None
-    thoughts = THOUGHTS(reasoning, stream_reasoning=True, tool_call_parser_active=True) if reasoning else None
+    about, thoughts = FAMILIES[asked["family"]], None
+    if reasoning and thinks(asked, about["thoughts"]):
+        begun = (asked.get("prompt") or "").rstrip().endswith(tuple(about["thoughts"])) or None
+        options = {"stream_reasoning": True, "force_reasoning": begun, "tool_call_parser_active": bool(tools)}
+        thoughts = THOUGHTS(reasoning, **options)
     heard = Heard()
-    deltas = deltas_of(asked, FAMILIES[asked["family"]]["markers"])
+    deltas = deltas_of(asked, about["markers"])
     if len(deltas) == 1:  # as for a request that does not stream
         thought, text = thoughts.parse_non_stream(deltas[0]) if thoughts else ("", deltas[0])
         is_call = calls is not None and calls.has_tool_call(text or "")

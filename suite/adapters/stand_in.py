@@ -24,6 +24,15 @@ def deltas_of(asked: dict[str, Any], markers: list[str]) -> list[str]:
     return [text[begin:end] for begin, end in pairwise(places)] or [""]
 
 
+def thinks(asked: dict[str, Any], markers: list[str]) -> bool:
+    """Return whether a request is one of a model that thinks: the prompt or the output has a marker of thoughts.
+
+    Many parsers of reasoning take any other output for a thought, and a server does not use them if thinking is off.
+    """
+    text = (asked.get("prompt") or "") + "".join(delta["text"] for delta in asked["deltas"])
+    return any(each in text for each in markers)
+
+
 class Tokenizer:
     """A marker is a token, and so are up to four other characters."""
 

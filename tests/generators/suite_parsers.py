@@ -36,7 +36,7 @@ ADAPTERS = Path(__file__).resolve().parents[2] / "suite" / "adapters"
 
 
 def parsers(name: str) -> dict[str, Any]:
-    """Return the parsers of calls and of reasoning that each server has for a family, and the markers of it."""
+    """Return the parsers of calls and of reasoning that servers have for a family, its markers, and those of thoughts."""
     entry, found = known_names().entries.get(name), {}
     for server in ("vllm", "sglang"):
         both = [entry.parsers.get((server, kind), ()) if entry else () for kind in ("tool", "reasoning")]
@@ -45,7 +45,20 @@ def parsers(name: str) -> dict[str, Any]:
             found[server] = list(pair)
     terminals = toolgram.get_format(name).spec.terminals.values()
     texts = [mark for each in terminals if isinstance(each, Literal) for mark in markers_of(each.text)]
-    return {**found, "markers": [each for each in dict.fromkeys(texts) if each[0] in "<[【" and len(each) > 3]}
+    markers = [each for each in dict.fromkeys(texts) if each[0] in "<[【" and len(each) > 3]
+    return {**found, "markers": markers, "thoughts": thought_markers(name)}
+
+
+def thought_markers(name: str) -> list[str]:
+    """Return the markers that begin and end a thought; what begins one is first."""
+    spec = toolgram.get_format(name).spec
+    found: dict[str, None] = {}
+    for row in sorted(spec.transitions, key=lambda row: spec.states[row.dest].meaning != "reasoning"):
+        terminal = spec.terminals.get(row.trigger)
+        between = {spec.states[row.source].meaning, spec.states[row.dest].meaning} == {"content", "reasoning"}
+        if isinstance(terminal, Literal) and between:
+            found[terminal.text] = None
+    return list(found)
 
 
 def response_template(name: str) -> dict[str, Any] | None:
