@@ -36,7 +36,7 @@ ADAPTERS = Path(__file__).resolve().parents[2] / "suite" / "adapters"
 
 
 def parsers(name: str) -> dict[str, Any]:
-    """Return the parsers of calls and of reasoning that servers have for a family, its markers, and those of thoughts."""
+    """Return the parsers of calls and of reasoning that servers have for a family, and its markers."""
     entry, found = known_names().entries.get(name), {}
     for server in ("vllm", "sglang"):
         both = [entry.parsers.get((server, kind), ()) if entry else () for kind in ("tool", "reasoning")]
