@@ -265,12 +265,14 @@ def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
     """Emit what the island wrote in a run from `pos` to `end`."""
-    source, wrapper = stream.source, stream.calls.wrapper
+    source, wrapper, tail = stream.source, stream.calls.wrapper, getattr(value, "tail", 0)
     if wrapper is not None:
         add_piece(wrapper, value.out)
         source.hold(text, pos, end)
+    elif value.out and not tail:  # nothing waits, as after most runs
+        stream.calls.delta(value.out, take_pieces(source.pieces) + source.take(text, pos, end))
     else:
-        source.hold_converted(value.out, text, pos, end - getattr(value, "tail", 0), end)
+        source.hold_converted(value.out, text, pos, end - tail, end)
         say_converted(stream)
     return end
 
