@@ -62,8 +62,6 @@ class Value(Island, Protocol):
     """An island that is the value of an argument: `out` is the JSON that the last `read` made certain."""
 
     out: str
-    repairs: list[str]  # the kinds of anomalies in it,
-    back: int  # and how far before the end of the last `read` the first of its repairs is
 
     @property
     def done(self) -> bool:
@@ -94,6 +92,10 @@ class MarkedValue(Value, Protocol):
     @property
     def odd(self) -> bool:
         """True if the value does not have a declared type."""
+
+    @property
+    def repairs(self) -> list[str]:
+        """The kinds of anomalies in the literal."""
 
     @property
     def unclosed(self) -> bool:

@@ -243,12 +243,13 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
 def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bool = False) -> int:
     """Pass a piece of `text` to the island, and emit what becomes certain. Return where it breaks or ends."""
     read = value.read_to_repair if type(value) is TaggedValue else value.read
+    repairs: list[str] = getattr(value, "repairs", [])
     while True:
-        known = len(value.repairs)
+        known = len(repairs)
         pos = _pass_on(stream, value, text, pos, _read_piece(read, text, pos, end, final))
-        if len(value.repairs) == known:
+        if len(repairs) == known:
             return pos
-        _note_repairs(stream, value.repairs[known:], value.back)
+        _note_repairs(stream, repairs[known:], getattr(value, "back", 0))
         if pos == end or value.broken or type(value) is not TaggedValue:
             return pos
 
@@ -265,12 +266,14 @@ def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
     """Emit what the island wrote in a run from `pos` to `end`."""
-    source, wrapper = stream.source, stream.calls.wrapper
+    source, wrapper, tail = stream.source, stream.calls.wrapper, getattr(value, "tail", 0)
     if wrapper is not None:
         add_piece(wrapper, value.out)
         source.hold(text, pos, end)
+    elif value.out and not tail:  # nothing waits, as after most runs
+        stream.calls.delta(value.out, take_pieces(source.pieces) + source.take(text, pos, end))
     else:
-        source.hold_converted(value.out, text, pos, end - getattr(value, "tail", 0), end)
+        source.hold_converted(value.out, text, pos, end - tail, end)
         say_converted(stream)
     return end
 
@@ -362,7 +365,8 @@ def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) 
     """Decide what comes after a run of a value that ends by itself: its end, a place that does not fit, or a wait."""
     if value.broken and stream.state.literals and _lacks_brackets(value):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
-    if value.broken or (value.done and value.repairs and stream.program.strict):
+    repairs: list[str] = getattr(value, "repairs", [])
+    if value.broken or (value.done and repairs and stream.program.strict):
         stream.unexpected_input()
     elif value.done:
         _end_alone(stream, value)
