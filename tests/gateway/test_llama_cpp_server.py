@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anthropic
-import httpx
 import jsonschema
 import openai
 import pytest
@@ -25,7 +20,7 @@ import pytest
 import toolgram
 from tests.export.engines import import_xgrammar
 from tests.gateway.servers import application_for, running
-from tests.gateway.tiny_model import TEMPLATE, write_model
+from tests.gateway.tiny_model import TEMPLATE, serving, write_model
 from toolgram.derive.sources import gguf_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -71,25 +66,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def llama(model: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tests.gateway.tiny_model", str(model), str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                if httpx.get(f"{address}/health").status_code == 200:
-                    break
-            except httpx.HTTPError:
-                pass
-            assert process.poll() is None, "the server has ended"
-            time.sleep(0.1)
+    with serving(model) as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="module", params=FORMATS)
