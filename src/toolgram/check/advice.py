@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 
 from toolgram.check.examples import doubtful
+from toolgram.check.sanity import place_of
 from toolgram.formats import Format
 from toolgram.spec.data import Literal, Run, Spec
 from toolgram.spec.declarations import slashed
-from toolgram.spec.grammar_file import OPEN, terminal_line
+from toolgram.spec.grammar_file import OPEN
 
 _IN_NAMES = {"capitals": "A", "digits": "0", "`_`": "_", "`.`": ".", "`-`": "-"}
 
@@ -38,7 +39,7 @@ def _line_ends(spec: Spec) -> Iterator[str]:
         if isinstance(shape, Literal) and "\n" in shape.text and not shape.either_end:
             pattern = slashed(re.escape(shape.text.replace("\r\n", "\n")).replace("\\\n", "\n"))
             both = pattern.replace("\\n", "\\r?\\n")
-            yield f"{_place(spec, name)}: marker {name} refuses one of `\\n` and `\\r\\n`; write {name}: /{both}/"
+            yield f"{place_of(spec, name)}: marker {name} refuses one of `\\n` and `\\r\\n`; write {name}: /{both}/"
 
 
 def _names(spec: Spec) -> Iterator[str]:
@@ -49,11 +50,6 @@ def _names(spec: Spec) -> Iterator[str]:
             refused = [what for what, sign in _IN_NAMES.items() if not re.fullmatch(shape.pattern, f"a{sign}")]
             if refused:
                 yield (
-                    f"{_place(spec, name)}: {name} is the name of a function and refuses {', '.join(refused)}; write "
+                    f"{place_of(spec, name)}: {name} is the name of a function and refuses {', '.join(refused)}; write "
                     rf"{name}: /[\w.\-]{{1,256}}/"
                 )
-
-
-def _place(spec: Spec, name: str) -> str:
-    line = terminal_line(spec.grammar_text, name)
-    return f"{spec.grammar_path}:{line}" if line else spec.grammar_path

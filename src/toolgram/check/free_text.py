@@ -18,13 +18,14 @@ from lark.lexer import TerminalDef
 
 from toolgram.check.languages import READ, edges_of, may_end, sample
 from toolgram.check.reference import gist
+from toolgram.check.sanity import place_of
 from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
 from toolgram.program.free_text import free_text
 from toolgram.spec.data import TEXT, Literal, Spec, State, rows_of
 from toolgram.spec.declarations import FREE_TEXT, short_name
-from toolgram.spec.grammar_file import load_lark, terminal_line
+from toolgram.spec.grammar_file import load_lark
 
 _LETTERS = "xyzqjkvw"
 _ALWAYS = ("\n", "\r\n", "\t", " ", "a", "Z", "_", "0", "é", "\U0001f388", '"', "'", "\\", "<", "{", "[")
@@ -57,9 +58,7 @@ def differences(fmt: Format, written: Mapping[str, Sequence[TerminalDef]]) -> It
         problem = next(problems, "")
         if problem:
             terminal = terminals[0].name if len(terminals) == 1 else name
-            line = terminal_line(spec.grammar_text, terminal)
-            place = f"{spec.grammar_path}:{line}" if line else spec.grammar_path
-            yield f"{place}: {terminal} {problem}; declare it: %declare {name}"
+            yield f"{place_of(spec, terminal)}: {terminal} {problem}; declare it: %declare {name}"
 
 
 def _problems(fmt: Format, state: State, terminals: Sequence[TerminalDef], edges: Iterable[str]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import ACTIONS, Spec, Transition, rows_of
+from toolgram.spec.declarations import short_name
 from toolgram.spec.vocabulary import value_type
 
 if TYPE_CHECKING:
@@ -175,35 +176,32 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
     while pending:
         node = pending.pop()
         if isinstance(node, Token):
-            kind = _short(node.type)
+            kind = short_name(node.type)
             if kind in ("TEXT", "THOUGHT"):
                 yield ("content" if kind == "TEXT" else "reasoning"), str(node)
             else:
                 yield "seam", str(node)
-        elif _short(node.data) in _CALLS and not any(node.find_data("wrapped_calls")):
+        elif short_name(node.data) in _CALLS and not any(node.find_data("wrapped_calls")):
             yield "call", _call(spec, node, text)
-        elif _short(node.data) == "call_list" and not any(_short(each.data) in _CALLS for each in node.iter_subtrees()):
+        elif short_name(node.data) == "call_list" and not any(
+            short_name(each.data) in _CALLS for each in node.iter_subtrees()
+        ):
             yield "seam", ""  # an empty list
-        elif _short(node.data) == "text":
+        elif short_name(node.data) == "text":
             yield "content", "".join(str(token) for token in node.scan_values(lambda value: isinstance(value, Token)))
         else:
             pending.extend(reversed(node.children))
 
 
-def _short(name: str) -> str:
-    """Return the name of a rule or terminal, without the prefix of its import."""
-    return str(name).rpartition("__")[2]
-
-
 def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
-    name = _short(tree.data)
+    name = short_name(tree.data)
     cut = name == "bare_call"  # the end of a whole output closes any other
     call = ToolCall("", "", "{}", "truncated" if cut else "complete")
     pending: list[Node] = list(reversed(tree.children))
     members: list[str] = []
     while pending:
         node = pending.pop()
-        name = _short(node.type if isinstance(node, Token) else node.data)
+        name = short_name(node.type if isinstance(node, Token) else node.data)
         if isinstance(node, Token):
             if name in ("NAME", "ID"):
                 setattr(call, name.lower(), str(node))
@@ -238,12 +236,12 @@ def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
     key = ""
     own = {row.trigger for row in _value_rows(spec) if "unclosed_value" not in row.actions}
     for node, following in zip(tree.children, [*tree.children[1:], None], strict=True):
-        name = _short(node.type if isinstance(node, Token) else node.data)
+        name = short_name(node.type if isinstance(node, Token) else node.data)
         if isinstance(node, Token):
             key = str(node).rstrip() if name == "KEY" else key
             continue
         source = "" if node.meta.empty else text[node.meta.start_pos : node.meta.end_pos]
-        if not (isinstance(following, Token) and _short(following.type) in own):
+        if not (isinstance(following, Token) and short_name(following.type) in own):
             source = source.removesuffix("\n").removesuffix(
                 "\r"
             )  # a line end in front of another marker belongs to that

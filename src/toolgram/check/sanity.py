@@ -101,7 +101,7 @@ def terminals_not_empty(spec: Spec) -> Iterator[str]:
     """Terminals of the grammar that match the empty string."""
     for name, terminal in _terminals(spec).items():
         if re.compile(terminal.pattern.to_regexp()).match("") and _may_be_empty(terminal):
-            yield f"{_place(spec, name)}: terminal {name} matches the empty string; make it optional in the rule"
+            yield f"{place_of(spec, name)}: terminal {name} matches the empty string; make it optional in the rule"
 
 
 def keys_in_grammar(spec: Spec) -> Iterator[str]:
@@ -125,8 +125,8 @@ def terminals_linear(spec: Spec) -> Iterator[str]:
         fault = _fault(_parser.parse(terminal.pattern.to_regexp()))
         if fault:
             yield (
-                f"{_place(spec, name)}: terminal {name} has {fault}, which can cost more than linear time; write it as "
-                "alternatives of single characters under one repetition"
+                f"{place_of(spec, name)}: terminal {name} has {fault}, which can cost more than linear time; write it "
+                "as alternatives of single characters under one repetition"
             )
 
 
@@ -135,7 +135,8 @@ def _terminals(spec: Spec) -> dict[str, TerminalDef]:
     return {str(terminal.name): terminal for terminal in grammar.terminals}
 
 
-def _place(spec: Spec, name: str) -> str:
+def place_of(spec: Spec, name: str) -> str:
+    """Return the file and the line of a terminal."""
     line = terminal_line(spec.grammar_text, name)
     return f"{spec.grammar_path}:{line}" if line else spec.grammar_path
 
