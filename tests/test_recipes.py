@@ -143,8 +143,8 @@ grammar = fmt.export("ebnf", tools, tool_choice="required").text
 assert "'" in grammar, grammar
 """
 ISLAND_WRITER = """
-def _sql(arguments: TaggedArguments, tool: Tool, key: str | tuple[str, ...], declared: Any) -> Expr:
-    return seq(Lit("'"), Text(Forbidden(("'",)), "'", None))
+def _sql(arguments: TaggedArguments, tool: Tool, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
+    return ex.seq(ex.Lit("'"), ex.Text(ex.Forbidden(("'",)), "'", None))
 
 
 """

@@ -10,7 +10,7 @@ from toolgram.export.building import Builder
 
 
 def test_a_call_in_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the rule that keeps it out, the proof shows outputs with a call that is text: a thought quotes its end."""
+    """Without the rule that keeps it out, the proof shows outputs whose call is text: a thought quotes its end."""
     fmt = toolgram.get_format("hermes")
     assert not list(violations(fmt))
     monkeypatch.setattr(Builder, "_without_code", lambda builder, node, forbidden: forbidden)

@@ -119,7 +119,9 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
         what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
     # an engine that constrains lazily starts this grammar at such a word
-    return root, tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
+    triggers = tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
+    behind.cache_clear()  # it is for patterns, and would keep whole grammars alive
+    return root, triggers
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:
