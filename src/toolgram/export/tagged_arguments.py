@@ -89,9 +89,7 @@ class TaggedArguments:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
             found.append(ex.Member("", begun, again, False))
-            if (
-                begun == ex.NOTHING
-            ):  # the marker that closes the argument also has the key: only known names are possible
+            if begun == ex.NOTHING:  # the marker that closes the argument also has the key, which must be known
                 others = [name for name in tool.names if name not in schema.get("properties", {})]
                 found[-1:] = [ex.Member(name, *written(name, beyond), False) for name in others]
         return ex.Members(tuple(found), True) if found else ex.NOTHING
@@ -100,9 +98,10 @@ class TaggedArguments:
         """Return one argument, from the edge that begins it to the place where another may begin."""
 
         def moves(place: _Place) -> Iterator[tuple[ex.Expr, _Place | None]]:
-            if place.state in ("", waiting):
-                begins = ex.seq(ex.Lit(edge.lead), self._key_label(edge, key))
-                yield (ex.EMPTY, None) if place.state else (begins, _Place(edge.dest))
+            if place == first:
+                yield ex.seq(ex.Lit(edge.lead), self._key_label(edge, key)), _Place(edge.dest)
+            if place.state == waiting:
+                yield ex.EMPTY, None
                 return
             for each in self.paths.edges.get(place.state, ()):
                 if "close_arguments" in each.actions:
@@ -114,7 +113,8 @@ class TaggedArguments:
                     echoes = source.meaning == "value" and source.echo
                     yield ex.seq(ex.Lit(each.lead), label), _Place(each.dest, echoes)
 
-        return solve(_Place(""), moves)
+        first = _Place("")
+        return solve(first, moves)
 
     def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
         shape = self.spec.terminals.get(edge.trigger)
