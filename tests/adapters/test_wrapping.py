@@ -108,8 +108,7 @@ def chat(served: tuple[Raw, str]) -> Iterator[openai.OpenAI]:
 
 @pytest.fixture
 def claude(served: tuple[Raw, str]) -> Iterator[anthropic.Anthropic]:
-    http = httpx.Client(verify=False)
-    with anthropic.Anthropic(base_url=served[1], api_key="x", max_retries=0, http_client=http) as client:
+    with anthropic.Anthropic(base_url=served[1], api_key="x", max_retries=0) as client:
         yield client
 
 

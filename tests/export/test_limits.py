@@ -90,9 +90,9 @@ def test_what_is_large_is_a_grammar(kind: str) -> None:
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder"])
 def test_the_text_grows_with_the_properties(name: str) -> None:
     """As many characters for each property, required or not."""
-    for needed in (0, 120):
+    for needed in (0, 200):
         for target in WRITTEN:
-            sizes = [len(text_of(name, target, properties(count, min(needed, count)))) for count in (60, 120, 240)]
+            sizes = [len(text_of(name, target, properties(count, min(needed, count)))) for count in (100, 200, 400)]
             assert sizes[2] - sizes[1] < 2.5 * (sizes[1] - sizes[0]), (target, needed, sizes)
 
 
