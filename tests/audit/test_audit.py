@@ -118,11 +118,13 @@ def without(**changes: Any) -> dict[str, Any]:
 
 
 OTHER = {"function": {"name": "f", "arguments": '{"a": 2}'}}
+EMPTY = {"function": {"name": "f", "arguments": ""}}  # which is no JSON
 LOSSES: list[tuple[str, Any]] = [
     ("lost", without(tool_calls=[])),
     ("lost", chat({"content": RAW})),
     ("invented", without(tool_calls=[CALL, {"function": {"name": "g", "arguments": "{}"}}])),
     ("wrong arguments", without(tool_calls=[OTHER])),
+    ("wrong arguments", {**without(tool_calls=[EMPTY]), "raw": RAW.replace('{"a": 1}', "{}")}),
     ("cut off", {**chat({"content": None, "tool_calls": [CALL]}), "raw": CUT}),
     ("cut off", chat({"content": None, "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]})),
     ("markers", without(content="Let me see.\n</tool_call>")),

@@ -53,6 +53,8 @@ class Trial:
     content: str | None
     reasoning: str | None
     calls: list[tuple[str, str, str]]
+    text: str = ""
+    prefix: str = ""  # what the prompt has begun
 
 
 class Marked:
@@ -118,6 +120,8 @@ def trials(name: str, marked: Marked) -> list[Trial]:
                 message.content,
                 message.reasoning,
                 calls,
+                case.text,
+                case.prefix,
             )
         )
     weather = Turn("", calls=(("get_weather", {"city": "Paris"}),))

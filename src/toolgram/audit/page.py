@@ -20,16 +20,18 @@ def page(found: Audit) -> str:
     )
     numbers = [[said["returned"], "calls returned", False], [said["written"], "calls in the text", False]]
     numbers += [[count, kind, True] for kind, count in said["found"].items()]
-    head = ["model", "format", "answers", "returned", "in the text", *KINDS, "what reads it"]
+    head = ["model", "format", "answers", "returned", "in the text", *KINDS]
     rows = [[each["model"] or "(not said)", each["format"] or "none",
-             *(each.get(name, 0) for name in ("answers", "returned", "written", *KINDS)), each["advice"]]
+             *(each.get(name, 0) for name in ("answers", "returned", "written", *KINDS))]
             for each in said["models"]]  # fmt: skip
     groups = [
         {"name": f"{kind}: {KINDS[kind]}", "answers": [_row(kind, at, each) for at, each in enumerate(examples)]}
         for kind, examples in said["examples"].items()
         if examples
     ]
-    return showing.page("audit", intro, {"numbers": numbers, "table": [head, *rows], "groups": groups})
+    notes = {f"what reads {each['format'] or 'no known format'}": each["advice"] for each in said["models"]}
+    data = {"numbers": numbers, "table": [head, *rows], "notes": [*notes.items()], "groups": groups}
+    return showing.page("audit", intro, data)
 
 
 def _row(kind: str, at: int, example: dict[str, Any]) -> dict[str, Any]:

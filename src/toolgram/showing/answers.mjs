@@ -23,11 +23,13 @@ async function told(answer, what) {
 
 const pane = new Pane(at("result"), (name) => told(chosen, name));
 
+const named = (pairs) => pairs.flatMap(([name, words]) => [make("dt", name), make("dd", words)]);
+
 async function choose(answer) {
   chosen = answer;
   for (const button of at("answers").querySelectorAll("button"))
     button.setAttribute("aria-current", button.dataset.id === String(answer.id));
-  at("said").replaceChildren(...answer.said.flatMap(([name, words]) => [make("dt", name), make("dd", words)]));
+  at("said").replaceChildren(...named(answer.said));
   const result = await told(answer, "read");
   if (chosen === answer) await pane.read(result);
   document.body.dataset.ready = answer.id;
@@ -45,7 +47,7 @@ function complain(error) {
 }
 
 // Draw the summary and the list. An answer that was chosen stays so while it is listed.
-async function draw({ numbers = [], table: rows, groups }) {
+async function draw({ numbers = [], table: rows, notes = [], groups }) {
   if (listed === JSON.stringify(groups)) return;
   listed = JSON.stringify(groups);
   const boxes = make("div", "", { class: "numbers" });
@@ -53,7 +55,9 @@ async function draw({ numbers = [], table: rows, groups }) {
     const box = boxes.appendChild(make("div", "", bad && count ? { class: "bad" } : {}));
     box.append(make("b", count.toLocaleString("en")), words);
   }
-  at("summary").replaceChildren(boxes, ...(rows ? [table(rows[0], rows.slice(1))] : []));
+  const list = make("dl");
+  list.append(...named(notes));
+  at("summary").replaceChildren(boxes, ...(rows ? [table(rows[0], rows.slice(1))] : []), list);
   const all = groups.flatMap((group) => group.answers);
   at("answers").replaceChildren(...groups.flatMap((group) => [make("h2", group.name), ...group.answers.map(button)]));
   document.querySelector("main").classList.toggle("empty", !all.length);
