@@ -105,15 +105,15 @@ def audits(scratch: Path) -> Iterator[tuple[str, str, Audit]]:
 
 
 def table(found: Sequence[tuple[str, str, Audit]]) -> str:
-    """Return the counts, as Markdown."""
+    """Return the counts, as Markdown without blanks: a guide has a limit on its words."""
     lines = [
-        f"| texts | vLLM's parsers | answers | returned | in the text | {' | '.join(KINDS)} |",
+        f"|texts|vLLM's parsers|answers|returned|in the text|{'|'.join(KINDS)}|",
         "|" + "---|" * (5 + len(KINDS)),
     ]
     for source, parsers, each in found:
         total = each.total
         counts = [total[name] for name in ("answers", "returned", "written", *KINDS)]
-        lines.append(f"| {source} | {parsers} | {' | '.join(f'{count:,}' for count in counts)} |")
+        lines.append(f"|{source}|{parsers}|{'|'.join(f'{count:,}' for count in counts)}|")
     return "\n".join(lines)
 
 
