@@ -21,7 +21,7 @@ SERVE := .serve
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs audit-vllm vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -171,6 +171,9 @@ vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vL
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_http --theirs --write docs/reference/vllm-tables.md $(MODELS)
 
+audit-vllm: $(VLLM_ENV)/.installed ## audit what vLLM's own parsers return for real and made texts, and write the table in docs/guides/audit.md; HTML=FOLDER [.venv-vllm 1.5 GB, 2 min | 3 min]
+	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.audit.vllm_logs --write docs/guides/audit.md $(if $(HTML),--html $(HTML))
+
 export-table: $(READY) ## run exports whose grammars changed in their engines, write docs/data/; ALL=1, SAMPLES=200 for more [.venv 230 MB, 2 min | minutes; ALL=1 hours]
 	$(BIN)/python -m benchmarks.export_table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
 	$(BIN)/python -m benchmarks.export_pool --write docs/data/index.md
@@ -270,8 +273,9 @@ site: playground/node_modules/.package-lock.json ## build the site and the playg
 screenshots: site ## pages of the site in Chromium, wide and narrow, light and dark; fails if one is too wide; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 6 min]
 	node playground/screenshots.mjs site
 
-test-site: site ## the playground in a real headless Chromium without a network; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 5 min]
+test-site: site ## the playground, and the pages of a gateway and of an audit, in a real headless Chromium without a network; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 5 min]
 	node playground/test.mjs site/playground
+	PICTURES=playground/screenshots $(BIN)/python -m pytest tests/showing
 
 wheel-check: $(READY) ## build the wheel, install it into an empty environment and parse something [.venv 230 MB + wheels 10 MB, 2 min | 30 s]
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && set -e && \

@@ -1,6 +1,6 @@
 """Python's side of the playground: every request of the page is one function, with JSON in and out.
 
-It runs in the browser, in a worker, on the installed wheel, and uses nothing but the public API.
+It runs in the browser, in a worker, on the installed wheel. What it says of a text is what the page of a gateway says.
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ import json
 from typing import Any
 
 import toolgram
-from toolgram.adapters import to_anthropic_message, to_chat_message
-from toolgram.anomalies import KINDS
-from toolgram.events import Event
 from toolgram.explain import recognise
 from toolgram.explain.recognising import is_found
 from toolgram.export import TARGETS
-from toolgram.runtime.stream import TraceStep
+from toolgram.showing import explained, reading
 
 _derived: dict[str, toolgram.Format] = {}
 
@@ -39,33 +36,11 @@ def formats(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(request: dict[str, Any]) -> dict[str, Any]:
-    """An output, read in deltas: the events of each, and where the machine stands behind it."""
-    fmt = _format(request)
-    states: list[str] = [fmt.spec.initial]
-
-    def saw(step: TraceStep) -> None:
-        states.append(step.dest)
-
-    parser = fmt.parser(_tools(request), request.get("prefix"), trace=saw, strict=bool(request.get("strict")))
-    text, size = request["output"], max(1, request.get("size", 4))
-    prompted = states[-1]
-    steps = []
-    for at in range(0, len(text), size):
-        delta = text[at : at + size]
-        steps.append({"delta": delta, "events": [_said(event) for event in parser.feed(delta)], "state": states[-1]})
-    steps.append({"delta": "", "events": [_said(event) for event in parser.close()], "state": states[-1]})
-    message = parser.message
-    return {
-        "start": prompted,
-        "steps": steps,
-        "message": message.to_dict(),
-        "openai": to_chat_message(message),
-        "anthropic": to_anthropic_message(message, id="msg_playground"),
-        "anomalies": [
-            {"kind": each.kind, "start": each.start, "text": each.text, "why": each.why, "meaning": KINDS[each.kind]}
-            for each in message.anomalies
-        ],
-    }
+    """How an output is read, in deltas."""
+    size, strict = max(1, request.get("size", 4)), bool(request.get("strict"))
+    return reading(
+        _format(request), request["output"], _tools(request), request.get("prefix"), size=size, strict=strict
+    )
 
 
 def recognised(request: dict[str, Any]) -> dict[str, Any]:
@@ -94,8 +69,7 @@ def diagram(request: dict[str, Any]) -> dict[str, Any]:
 
 def explain(request: dict[str, Any]) -> dict[str, Any]:
     """Why an output was read as it was, and which other format reads more."""
-    told = _format(request).explain(request["output"], _tools(request), request.get("prefix")).to_dict()
-    return {name: told[name] for name in ("verdict", "held", "path", "alternatives")}
+    return explained(_format(request), request["output"], _tools(request), request.get("prefix"))
 
 
 def export(request: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +107,3 @@ def _tools(request: dict[str, Any]) -> list[Any] | None:
     except ValueError as error:
         raise toolgram.ToolgramError(f"the tools are not JSON: {error}") from None
     return tools if isinstance(tools, list) else [tools]
-
-
-def _said(event: Event) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in ("type", *event.__match_args__) if hasattr(event, name)}

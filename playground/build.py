@@ -20,7 +20,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PAGE = ("index.html", "style.css", "page.mjs", "drawing.mjs", "state.mjs", "worker.mjs")
+PAGE = ("index.html", "page.mjs", "drawing.mjs", "state.mjs", "worker.mjs")
+SHOWING = ("style.css", "pane.mjs")  # shared with the page of a gateway and of an audit
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 PACKAGES = ("ijson", "jinja2", "lark", "markupsafe", "pyyaml", "six", "transitions")
 LEFT_OUT = (".so", ".pyd", ".pyc", ".c", ".pyx", ".pxd")
@@ -35,6 +36,8 @@ def main(folder: Path) -> None:
     (folder / "pyodide").mkdir(parents=True)
     for name in PAGE:
         shutil.copy(HERE / name, folder / name)
+    for name in SHOWING:
+        shutil.copy(ROOT / "src" / "toolgram" / "showing" / name, folder / name)
     for name in PYODIDE:
         shutil.copy(modules / name, folder / "pyodide" / name)
     shutil.copytree(ROOT / "suite" / "cases", folder / "suite" / "cases")  # for links to a case

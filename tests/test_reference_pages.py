@@ -17,7 +17,7 @@ from toolgram.bulk.summary import Summary
 from toolgram.cli.app import app
 from toolgram.errors import ToolgramError
 from toolgram.gateway.errors import Refusal, error_body
-from toolgram.gateway.recording import Answered, recent_page
+from toolgram.showing import reading
 
 
 def test_the_pages_are_current() -> None:
@@ -71,7 +71,7 @@ def test_every_anomaly_names_its_page(root: Path, kind: str) -> None:
 
 
 def test_where_people_read_an_anomaly_its_page_is_named(root: Path) -> None:
-    """Explanations, `parse --pretty`, `try`, the summary and the report of a log, the page of the gateway."""
+    """Explanations, `parse --pretty`, `try`, the summary and the report of a log, the pane of a text."""
     shown = reference_pages.ANOMALIES["unclosed_envelope"]
     page = "(see reference/anomalies/unclosed_envelope/)"
     fmt = toolgram.get_format(shown.format)
@@ -85,8 +85,7 @@ def test_where_people_read_an_anomaly_its_page_is_named(root: Path) -> None:
     summary.saw(fmt.parse(shown.output), "log", 1)
     assert page in summary.lines()[2]
     assert page in report(summary, "log")
-    answered = Answered(0.0, "m", fmt, shown.output, [], "", None, False)
-    assert page in recent_page([answered])
+    assert page in reading(fmt, shown.output)["anomalies"][0]["said"]
 
 
 def test_where_people_read_an_error_its_page_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,31 @@ def test_the_text_before_llama_cpp_parsed_it() -> None:
     assert compare(found, HERMES) == (1, 1, [])
 
 
+HALF = {"function": {"name": "f", "arguments": '{"a": 1, "b": "x'}}
+
+
+@pytest.mark.parametrize("raw", [{}, {"raw": CUT}])
+@pytest.mark.parametrize(("reason", "found"), [("length", []), ("stop", ["cut off"]), ("tool_calls", ["cut off"])])
+def test_half_of_a_call_is_no_finding_if_the_server_says_so(raw: Any, reason: str, found: list[str]) -> None:
+    (answer,) = served({**chat({"content": None, "tool_calls": [HALF]}, reason), **raw})
+    assert [each.kind for each in compare(answer, HERMES).findings] == found
+    whole = {**chat({"content": None, "tool_calls": [CALL]}, "length"), "raw": CUT}
+    (answer,) = served(whole)
+    assert [each.kind for each in compare(answer, HERMES).findings] == ["cut off"], "JSON looks complete"
+
+
 def without(**changes: Any) -> dict[str, Any]:
     return {**chat({**GOOD, **changes}), "raw": RAW}
 
 
 OTHER = {"function": {"name": "f", "arguments": '{"a": 2}'}}
+EMPTY = {"function": {"name": "f", "arguments": ""}}  # which is no JSON
 LOSSES: list[tuple[str, Any]] = [
     ("lost", without(tool_calls=[])),
     ("lost", chat({"content": RAW})),
     ("invented", without(tool_calls=[CALL, {"function": {"name": "g", "arguments": "{}"}}])),
     ("wrong arguments", without(tool_calls=[OTHER])),
+    ("wrong arguments", {**without(tool_calls=[EMPTY]), "raw": RAW.replace('{"a": 1}', "{}")}),
     ("cut off", {**chat({"content": None, "tool_calls": [CALL]}), "raw": CUT}),
     ("cut off", chat({"content": None, "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]})),
     ("markers", without(content="Let me see.\n</tool_call>")),
@@ -150,7 +166,9 @@ def test_files_of_several_models(tmp_path: Path) -> None:
     assert all(found.total[kind] for kind in KINDS)
     assert found.total["lost"] == 2 * (2 * 20 + len(get_format("kimi_k2").parse(kimi).tool_calls))
     assert all(len(each) == 10 for each in found.examples.values())
-    assert all("".join(text for _, text in each["pieces"]) == each["text"] for each in found.examples["lost"])
+    for each in found.examples["lost"]:
+        events = [event for step in each["read"]["steps"] for event in step["events"]]
+        assert "".join(event["source"] for event in events) == each["text"]
     two = audit([plain, str(packed)], workers=2)
     assert two.to_dict() == found.to_dict()
 
@@ -191,7 +209,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "--tool-call-parser toolgram_hermes" in result.output
     shown = html.read_text(encoding="utf-8")
     assert "http" not in shown.replace("http-equiv", "")
-    assert '<span class="arguments">{&#34;a&#34;: 1}</span>' in shown
+    assert '"type": "tool_call_delta"' in shown
     result = CliRunner().invoke(app, ["audit", log, "--json", "--workers", "1", "--format", "hermes"])
     assert json.loads(result.output)["found"]["lost"] == 2
     good = write(tmp_path / "good.jsonl", [ANSWERS["chat"]])
@@ -204,5 +222,7 @@ def test_the_page_obeys_no_model(tmp_path: Path) -> None:
     odd = "<script>alert(1)</script>\ud800"
     log = write(tmp_path / "a.jsonl", [{**chat({"content": odd + RAW}), "model": odd, "id": odd}])
     shown = page(audit([log], "hermes"))
-    assert "<script" not in shown
-    assert "&lt;script&gt;" in shown
+    assert "<script>" not in shown
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', shown)
+    (example, *_) = json.loads(data)["groups"][0]["answers"]
+    assert example["note"].startswith(odd)

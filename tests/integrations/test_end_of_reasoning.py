@@ -20,8 +20,8 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.test_vllm_plugin import GROUPS, hear
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of, quarter, some
-from toolgram.events import Reasoning
-from toolgram.integrations.served import Served
+from toolgram.events import Content, Reasoning
+from toolgram.integrations.served import Served, Session
 from toolgram.integrations.start_line import UNMARKED_END, start_line
 from toolgram.integrations.vllm_tags import where_the_grammar_begins
 from toolgram.observing.paths import canonical_outputs
@@ -194,6 +194,21 @@ def test_a_marker_that_is_several_tokens_is_no_boundary_of_a_prompt() -> None:
     opened, closed = "<|open|>think<|sep|>", "<|open|>think<|sep|><|close|>think<|sep|>"
     for begun, state in ((opened, "open"), (closed, "closed"), ("", "")):
         assert read.reasoning_after_text(read.prefix(tokenizer.encode(asked + begun))) == state
+
+
+def test_a_prompt_of_which_nothing_is_known_is_not_an_empty_one() -> None:
+    """P4: a closer that nothing opened is dropped if the prompt is unknown, and is text if it opened no thought."""
+    tokenizer = Pieces([*format_of("hermes").program.special.values()], eos_token="</s>")
+    read, spelled = Served(tokenizer, "hermes"), tokenizer.encode("Go on: it is")
+    assert read.prefix(spelled) is None
+    assert read.prefix([]) is None
+    assert read.prefix([*spelled, tokenizer.eos_token_id]) == ""
+    assert Served(tokenizer, "no_such_format").prefix([tokenizer.eos_token_id]) is None
+    for prefix, content in ((None, "It is. Sunny."), ("", "It is.</think>\nSunny.")):
+        session = Session(read)
+        session.prefix = prefix
+        events = [*session.feed("It is.</think>\nSunny.", None), *session.close()]
+        assert "".join(event.text for event in events if isinstance(event, Content)) == content
 
 
 @pytest.mark.parametrize("name", DERIVED)

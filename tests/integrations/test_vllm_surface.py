@@ -18,7 +18,7 @@ from tests.integrations.cases import TOOLS, can_reason
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
 from tests.integrations.vllm_ways import BOTH, HERMES, OLD, both_ways, specials_of
-from toolgram.integrations import observing
+from toolgram.integrations import observing, parser_names
 from toolgram.integrations import vllm as plugin
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -81,7 +81,7 @@ def test_every_format_is_registered_and_registering_again_changes_nothing() -> N
     from vllm.tool_parsers import ToolParserManager
 
     before = ToolParserManager.list_registered(), ReasoningParserManager.list_registered()
-    assert set(plugin.parser_names()) <= set(before[0]) & set(before[1])
+    assert set(parser_names()) <= set(before[0]) & set(before[1])
     plugin.register()
     plugin.register()
     assert before == (ToolParserManager.list_registered(), ReasoningParserManager.list_registered())

@@ -7,22 +7,25 @@ this process or in several, and the results are added up. Only the rows that are
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from toolgram.adapters.reading import evidence_in
 from toolgram.audit.comparing import KINDS, compare
 from toolgram.audit.served import Served, served
 from toolgram.bulk.errors import BadFile, BadRow
 from toolgram.bulk.inputs import TOO_LONG, Batch, expand, named, read_batches, rows_of
 from toolgram.bulk.json_rows import read_row
 from toolgram.bulk.running import answer_in_processes
-from toolgram.explain import OWNER_OF, recognise
+from toolgram.errors import ToolgramError
+from toolgram.explain import recognise
 from toolgram.explain.recognising import is_found
 from toolgram.formats import format_names, get_format
 from toolgram.names import Entry, known_names
+from toolgram.showing import reading
 
 MOST_EXAMPLES = 10
 MOST_SAMPLED = 40  # outputs of a model from which its format is recognised
@@ -185,24 +188,19 @@ class _Reader:
             if len(examples) < MOST_EXAMPLES and not shown:  # show a row once
                 place = {"file": file, "row": number, "id": answer.id, "model": answer.model, "format": name}
                 calls = [call._asdict() for call in answer.calls or ()]
-                examples.append({**place, "why": why, "text": answer.text[:_LONGEST], "returned": calls,
-                                             "prefix": answer.prefix if answer.raw is not None else ""})  # fmt: skip
+                example = {**place, "why": why, "text": answer.text[:_LONGEST], "returned": calls}
+                reason = evidence_in(answer.reason) if len(answer.text) <= _LONGEST else None
+                examples.append(
+                    {**example, "asked": (answer.tools, "" if answer.raw is None else answer.prefix, reason)}
+                )
 
 
 def _mark(found: Audit) -> None:
-    """Add to each example the owner of each character, and the advice."""
+    """Add to each example how its format reads it, and the advice."""
     for example in (each for examples in found.examples.values() for each in examples):
-        parser = get_format(example["format"]).parser(prefix=example.pop("prefix"))
-        events = [*parser.feed(example["text"]), *parser.close()]
-        example["pieces"] = _merged((OWNER_OF[event.type], event.source) for event in events if event.source)
+        fmt, text, (tools, prefix, reason) = get_format(example["format"]), example["text"], example.pop("asked")
+        try:
+            example["read"] = reading(fmt, text, tools, prefix, finish_reason=reason)
+        except ToolgramError:  # the tools have an unknown shape
+            example["read"] = reading(fmt, text, None, prefix, finish_reason=reason)
         example["advice"] = advice(example["format"])
-
-
-def _merged(pieces: Iterable[tuple[str, str]]) -> list[list[str]]:
-    made: list[list[str]] = []
-    for owner, text in pieces:
-        if made and made[-1][0] == owner:
-            made[-1][1] += text
-        else:
-            made.append([owner, text])
-    return made

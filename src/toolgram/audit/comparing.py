@@ -18,7 +18,7 @@ from toolgram.message import Message, ToolCall
 
 KINDS = {
     "lost": "calls in the text that the server did not return",
-    "invented": "calls that the server returned and that are not in the text",
+    "invented": "calls that the server returned and that cannot be read in the text",
     "cut off": "calls that were cut off and that the server returned as if they were whole",
     "wrong arguments": "calls whose arguments are not those in the text",
     "markers": "answers with markers of the format in their content",
@@ -49,13 +49,13 @@ def compare(answer: Served, fmt: Format) -> Compared:
         left = _read(fmt, answer.content, answer, "")
         findings = [Finding("lost", f"{call.name} is in the content") for call in left.tool_calls]
         findings += [Finding("cut off", f"{call.name}: its arguments end in the middle") for call in calls
-                     if _value(call.arguments) is _NONE]  # fmt: skip
+                     if call.arguments and _value(call.arguments) is _NONE and not _said_cut(answer)]  # fmt: skip
         findings += _left_in_content(fmt, answer.content, left, left.reasoning or "")
         return Compared(len(calls), len(calls) + len(left.tool_calls), findings)
     written = _read(fmt, answer.raw, answer, answer.prefix)
     if answer.calls is None:
         return Compared(0, len(written.tool_calls), [])
-    findings = _paired(calls, written.tool_calls)
+    findings = _paired(calls, written.tool_calls, _said_cut(answer))
     return Compared(
         len(calls),
         len(written.tool_calls),
@@ -70,8 +70,14 @@ def _read(fmt: Format, text: str, answer: Served, prefix: str | None) -> Message
         return fmt.parse(text, prefix=prefix, finish_reason=evidence_in(answer.reason))
 
 
-def _paired(returned: list[Call], written: list[ToolCall]) -> list[Finding]:
-    """Return the differences between calls. Equal calls give no finding, unless the written one was cut off."""
+def _said_cut(answer: Served) -> bool:
+    """Return whether the server says that the output did not end by itself: then half of a call is no surprise."""
+    return evidence_in(answer.reason) not in (None, "stop")
+
+
+def _paired(returned: list[Call], written: list[ToolCall], said_cut: bool) -> list[Finding]:
+    """Return the differences between calls. Equal calls give no finding, unless the written one was cut off. Nor does
+    the beginning of a call that was cut off, if its arguments are no JSON and the server says so."""
     left, rest, findings = list(written), [], []
     for call in returned:
         same = next((each for each in left if _same(call, each)), None)
@@ -82,9 +88,11 @@ def _paired(returned: list[Call], written: list[ToolCall]) -> list[Finding]:
     for call in rest:
         near = next((each for each in left if each.name == call.name), None)
         if near is None:
-            findings.append(Finding("invented", f"{call.name} was returned"))
+            findings.append(Finding("invented", f"{call.name} was returned, and no such call can be read in the text"))
             continue
         left.remove(near)
+        if near.status == "truncated" and said_cut and _value(call.arguments) is _NONE:
+            continue
         if near.status == "truncated":
             findings.append(Finding("cut off", f"{call.name}: the text ends inside {_short(near.arguments)}"))
         else:
@@ -104,7 +112,7 @@ _NONE: Any = object()
 
 def _value(arguments: str) -> Any:
     try:
-        return json.loads(arguments or "{}")
+        return json.loads(arguments)
     except (ValueError, RecursionError):
         return _NONE
 

@@ -1,19 +1,41 @@
-"""Write the audit as one HTML file that needs no network. All text in it comes from models, and jinja2 escapes it."""
+"""Write the audit as one HTML file that needs no network: the counts, and each example in a pane."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import jinja2
+from typing import Any
 
 import toolgram
+from toolgram import showing
 from toolgram.audit.auditing import Audit
 from toolgram.audit.comparing import KINDS
 
 
 def page(found: Audit) -> str:
     """Return the page."""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(Path(__file__).with_name("page.html.jinja").read_text(encoding="utf-8"))
-    shown = template.render(found=found.to_dict(), kinds=KINDS, version=toolgram.__version__)
-    return shown.encode("utf-8", "replace").decode()
+    said = found.to_dict()
+    unread = f", {said['unread']:,} of no known shape" if said["unread"] else ""
+    unsaid = f" {said['unsaid']:,} answers do not say what calls were returned." if said["unsaid"] else ""
+    intro = (
+        f"What the server lost, in {said['rows']:,} rows{unread}.{unsaid} Written by toolgram {toolgram.__version__}."
+    )
+    numbers = [[said["returned"], "calls returned", False], [said["written"], "calls in the text", False]]
+    numbers += [[count, kind, True] for kind, count in said["found"].items()]
+    head = ["model", "format", "answers", "returned", "in the text", *KINDS]
+    rows = [[each["model"] or "(not said)", each["format"] or "none",
+             *(each.get(name, 0) for name in ("answers", "returned", "written", *KINDS))]
+            for each in said["models"]]  # fmt: skip
+    groups = [
+        {"name": f"{kind}: {KINDS[kind]}", "answers": [_row(kind, at, each) for at, each in enumerate(examples)]}
+        for kind, examples in said["examples"].items()
+        if examples
+    ]
+    notes = {f"what reads {each['format'] or 'no known format'}": each["advice"] for each in said["models"]}
+    data = {"numbers": numbers, "table": [head, *rows], "notes": [*notes.items()], "groups": groups}
+    return showing.page("audit", intro, data)
+
+
+def _row(kind: str, at: int, example: dict[str, Any]) -> dict[str, Any]:
+    calls = "\n".join(f"{call['name']}({call['arguments']})" for call in example["returned"])
+    place = ", ".join(filter(None, [example["model"], f"{example['file']}, row {example['row']}", example["id"]]))
+    said = [[kind, example["why"]], ["returned", calls or "no call"], ["what reads it", example["advice"]]]
+    return {"id": f"{kind}-{at}", "name": example["why"], "note": place, "said": said, "read": example["read"]}

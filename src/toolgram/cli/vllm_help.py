@@ -9,13 +9,8 @@ import typer
 import toolgram
 from toolgram.cli.options import FormatOption
 from toolgram.cli.terminal import complain, refuse
-from toolgram.integrations.vllm import (
-    AUTO_NAME,
-    NOT_OVERRIDABLE,
-    OVERRIDE_VARIABLE,
-    overridden_format,
-    parser_names,
-)
+from toolgram.integrations import AUTO_NAME, parser_names
+from toolgram.integrations.vllm import NOT_OVERRIDABLE, OVERRIDE_VARIABLE, overridden_format
 from toolgram.late_imports import install_line
 from toolgram.names import KINDS, known_names
 

@@ -29,10 +29,11 @@ from toolgram.gateway.endings import CallLimit, StopTexts
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
-from toolgram.gateway.recording import LONGEST_RECENT, MOST_RECENT, Answered, Recorder
+from toolgram.gateway.recording import Recorder
 from toolgram.gateway.upstreams import UPSTREAMS, Piece
 from toolgram.limits import LARGE_REQUEST, MOST_GRAMMAR_TOOLS
 from toolgram.message import Message
+from toolgram.showing.answers import LONGEST_RECENT, MOST_RECENT, Answered
 
 Constrain: TypeAlias = Literal["asked", "always", "never"]
 
@@ -196,10 +197,15 @@ class Turn:
         if not self._calls.over and (events := self._read(self._stops.end())):
             yield events
         if not self._calls.over:
-            # A stop string of the request is not the model's end marker: what it cuts off is not complete.
-            cut = self.stopped_by is not None and self.stopped_by not in self._gateway.model.stop
-            yield self._calls.events(self._parser.close(None if cut else evidence_in(self.reason)))
+            yield self._calls.events(self._parser.close(self._evidence))
         self._keep()
+
+    @property
+    def _evidence(self) -> str | None:
+        """What says that the model ended its turn. A stop string of the request is not the model's end marker: what it
+        cuts off is not complete."""
+        cut = self.stopped_by is not None and self.stopped_by not in self._gateway.model.stop
+        return None if cut else evidence_in(self.reason)
 
     async def _next(self, pieces: AsyncIterator[Piece]) -> Piece | None:
         """Return the next piece, or None after the last. Once the answer has ended, no failure changes it."""
@@ -230,10 +236,11 @@ class Turn:
     def _keep(self) -> None:
         """Keep the raw text for the page, and for the record if there is one."""
         text, tools, prefix, name = "".join(self._raw), self._ask.tools, self._prompt.prefix, self.model.fmt.name
-        begin, reason = text[:LONGEST_RECENT], evidence_in(self.reason)
-        self._gateway.recent.append(
-            Answered(time.time(), self.model.name, self._fmt, begin, tools, prefix, reason, len(text) > len(begin))
-        )
+        begin, said = text[:LONGEST_RECENT], self.said
+        self._gateway.recent.append(Answered(
+            time.time(), self.model.name, self._fmt, begin, tools, prefix, self._evidence,
+            cut=len(text) > len(begin), calls=len(said.tool_calls), anomalies=len(said.anomalies),
+        ))  # fmt: skip
         if (record := self._gateway.record) is not None:
             record({"format": name, "output": text, "finish_reason": self.reason, "prefix": prefix, "tools": tools})
 

@@ -48,10 +48,10 @@ from toolgram.gateway.engine import answers, passed_through
 from toolgram.gateway.errors import Api, Refusal, error_body
 from toolgram.gateway.merging import together
 from toolgram.gateway.observing import Numbers, log_answer
-from toolgram.gateway.recording import recent_page
 from toolgram.gateway.requests import read_chat, read_messages, read_responses
 from toolgram.limits import LARGE_REQUEST
 from toolgram.message import Message
+from toolgram.showing import Answered, page
 
 _LOG = logging.getLogger("toolgram.gateway")
 _T = TypeVar("_T")
@@ -89,6 +89,8 @@ def create_app(
             Route("/v1/models", served.models),
             Route("/v1/models/{id:path}", served.one_model),
             Route("/", served.page),
+            Route("/answers", served.answers),
+            Route("/answers/{number:int}/{what}", served.one_answer),
             Route("/health", served.health),
             Route("/metrics", served.metrics),
         ],
@@ -371,10 +373,28 @@ class Served:
         return JSONResponse(self._model(request.path_params["id"]))
 
     async def page(self, request: Request) -> Response:
-        """Return the page of the last answers. If a key is needed, a browser sends `?key=`."""
+        """Return the page of the last answers. If a key is needed, a browser sends `?key=`, here and for its data."""
+        self._recent(request)
+        return HTMLResponse(page("serve", "The last answers, character by character, as the gateway read them."))
+
+    async def answers(self, request: Request) -> Response:
+        """Return the last answers, the newest first."""
+        rows = [each.row for each in reversed(self._recent(request).values())]
+        return JSONResponse({"groups": [{"name": "The last answers" if rows else "None yet.", "answers": rows}]})
+
+    async def one_answer(self, request: Request) -> Response:
+        """Return how one of them was read, or why."""
+        found = self._recent(request).get(request.path_params["number"])
+        made = {"read": found.read, "explain": found.explain} if found is not None else {}
+        if request.path_params["what"] not in made:
+            raise Refusal("this answer is no longer kept", 404)
+        return JSONResponse(await anyio.to_thread.run_sync(made[request.path_params["what"]]))
+
+    def _recent(self, request: Request) -> dict[int, Answered]:
+        """Return the last answers by their numbers. Raises Refusal without the key."""
         self._check_key(request, request.query_params.get("key", ""))
-        answers = [each for gateway in self.gateways.values() for each in gateway.recent]
-        return HTMLResponse(await anyio.to_thread.run_sync(recent_page, answers))
+        kept = (each for gateway in self.gateways.values() for each in gateway.recent)
+        return {each.number: each for each in sorted(kept, key=lambda each: each.number)}
 
     async def health(self, request: Request) -> Response:
         """Report that the gateway runs, and whether its servers answer: 503 if one does not."""

@@ -12,3 +12,14 @@ imports a server before that server asks for it.
     transformers        a streamer for `generate`
     langchain           a runnable
 """
+
+from __future__ import annotations
+
+from toolgram.formats import format_names
+
+AUTO_NAME = "toolgram"
+
+
+def parser_names() -> dict[str, str]:
+    """Return the names that plug-ins register, each with its format; "auto" means that the tokenizer decides."""
+    return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}

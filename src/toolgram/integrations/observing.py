@@ -1,8 +1,7 @@
 """What an operator sees of toolgram in a vLLM server: its logger, metrics, and recorded failures.
 
 * The counter `toolgram_answers_total` has a label `outcome`: complete, truncated, malformed, repaired, passed_through.
-  It is in the registry of prometheus_client, which vLLM serves as /metrics; without that package, the counts are logged
-  at the end.
+  It is in the registry of prometheus_client, which the servers need themselves, and serve as /metrics.
 * The gauge `toolgram_tags` has a label `result`: found (in the cache) or written.
 * TOOLGRAM_RECORD_FAILED=DIRECTORY records outputs with a call that could not be read: `failed.jsonl` (for `toolgram
   parse --jsonl output`) and the format. At most MOST_RECORDED outputs of at most LONGEST_RECORDED characters.
@@ -11,10 +10,8 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
@@ -30,12 +27,9 @@ logger = logging.getLogger("vllm.toolgram")  # below "vllm", so that the server'
 RECORD_VARIABLE = "TOOLGRAM_RECORD_FAILED"
 OUTCOMES = ("complete", "truncated", "malformed", "repaired", "passed_through")
 
-counts: Counter[str] = Counter()
-
 
 def count(outcome: str) -> None:
     """Count one more answer with this outcome."""
-    counts[outcome] += 1
     by_outcome = counter()
     if by_outcome is not None:
         by_outcome[outcome].inc()
@@ -47,7 +41,6 @@ def counter() -> Any:
     try:
         prometheus = import_module("prometheus_client")
     except ImportError:
-        atexit.register(_log_counts)
         return None
     try:
         made: Any = prometheus.Counter("toolgram_answers", "Answers that toolgram has read, by outcome", ["outcome"])
@@ -66,11 +59,6 @@ def watch_cache(info: Callable[[], Any]) -> None:
         return
     for result, name in (("found", "hits"), ("written", "misses")):
         gauge.labels(result=result).set_function(partial(lambda each: getattr(info(), each), name))
-
-
-def _log_counts() -> None:
-    if counts:
-        logger.info("toolgram: answers read: %s", ", ".join(f"{counts[each]} {each}" for each in OUTCOMES))
 
 
 class Recorder:

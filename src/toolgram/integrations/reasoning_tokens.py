@@ -11,7 +11,7 @@ from toolgram.integrations.served import BLOCK, Served
 class TokenCounter:
     """Counts reasoning tokens in a growing list of generated ids, each id once."""
 
-    def __init__(self, served: Served, prefix: str, opened: bool) -> None:
+    def __init__(self, served: Served, prefix: str | None, opened: bool) -> None:
         self._served = served
         self._inside = opened
         self._done = 0

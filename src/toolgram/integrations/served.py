@@ -152,14 +152,15 @@ class Served:
         except Exception:  # a tokenizer may raise anything, and the answer must not depend on it
             return ""
 
-    def prefix(self, prompt: Sequence[int]) -> str:
-        """Return what the prompt has already written for the model: the text after its last turn marker.
+    def prefix(self, prompt: Sequence[int]) -> str | None:
+        """Return what the prompt has already written for the model: the text after its last turn marker; None if
+        nothing is known of it.
 
         A derived format knows the generation prompts of its template. Other prompts (an answer to be continued) are cut
         at the last special token that is not a marker of reasoning.
         """
         if self.fmt is None:
-            return ""
+            return None
         begin, end = len(prompt), len(prompt)
         floor = max(0, end - MOST_PROMPT_TOKENS)
         while begin > floor and prompt[begin - 1] not in self._boundaries:
@@ -170,16 +171,15 @@ class Served:
                 if text.endswith(whole):
                     return opened
         if begin == floor:
-            return ""  # no turn marker in sight: nothing is known
-        return self.decode(prompt[begin:])
+            return None  # no turn marker in sight
+        return self.decode(prompt[begin:]) or (None if begin < end else "")
 
     def default_prefix(self) -> str:
         """Return the template's own generation prompt, for a server that does not show the prompt."""
         return self.fmt.generation_prompt if self.fmt else ""
 
-    def reasoning_after_text(self, prefix: str) -> str:
+    def reasoning_after_text(self, prefix: str | None) -> str:
         """Return "open" if a prefix leaves the model in reasoning, "closed" if no reasoning will follow, else ""."""
-
         if self.fmt is None or not self.reasons:
             return "closed"
         if not prefix:
@@ -405,9 +405,8 @@ class Session:
         served = self.served
         if served.fmt is None or self.failed:
             return None
-        prefix = served.default_prefix() if self.prefix is None else self.prefix
         fmt = served.fmt if self.calls else served.fmt.text_only
-        self._parser = fmt.parser(self.tools(), prefix, None, served.special_tokens, keep_message=False)
+        self._parser = fmt.parser(self.tools(), self.prefix, None, served.special_tokens, keep_message=False)
         if self.builder is not None:
             self._parser.fold_with(self.builder)
         return self._parser

@@ -18,19 +18,13 @@ import logging
 from importlib import import_module
 from typing import Any
 
-from toolgram.formats import format_names
+from toolgram.integrations import AUTO_NAME, parser_names
 
-AUTO_NAME = "toolgram"
 DETECTORS = "toolgram.integrations.sglang_detectors"
 SERVING = "sglang.srt.entrypoints.openai.serving_chat"
 NEEDED = "toolgram was tested with SGLang 0.5.23; update SGLang, or use its own parsers"
 
 logger = logging.getLogger("sglang.toolgram")
-
-
-def parser_names() -> dict[str, str]:
-    """Return the registered names, each with its format; "auto" means that the tokenizer decides."""
-    return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
 
 
 def register() -> None:

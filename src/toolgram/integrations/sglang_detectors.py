@@ -61,8 +61,8 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
 
     def _new_session(self) -> Session:
         session = Session(self.served, self._declared)
-        prompt = self.served.default_prefix()
-        session.prefix = prompt if self.served.reasoning_after_text(prompt) == "" else ""
+        if self.served.reasoning_after_text(self.served.default_prefix()):
+            session.prefix = ""
         return session
 
     def _declared(self) -> list[Any]:

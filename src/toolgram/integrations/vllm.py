@@ -24,11 +24,11 @@ from multiprocessing import parent_process
 from typing import Any
 
 from toolgram.formats import format_names
+from toolgram.integrations import parser_names
 from toolgram.integrations.observing import logger, warn_once
 from toolgram.names import of_server
 
 OVERRIDE_VARIABLE = "TOOLGRAM_VLLM_OVERRIDE"
-AUTO_NAME = "toolgram"
 PARSERS = "toolgram.integrations.vllm_parsers"
 
 # vLLM treats these names specially and adds parts of its own.
@@ -40,11 +40,6 @@ NEEDED = "toolgram needs vLLM 0.31 or newer and was tested with 0.33; update vLL
 
 def _version() -> str:
     return str(getattr(sys.modules.get("vllm"), "__version__", "of unknown version"))
-
-
-def parser_names() -> dict[str, str]:
-    """Return the registered names, each with its format; "auto" means that the tokenizer decides."""
-    return {AUTO_NAME: "auto", **{f"{AUTO_NAME}_{name}": name for name in format_names()}}
 
 
 def overridden_format(name: str) -> str:

@@ -297,7 +297,7 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Return the number of reasoning tokens for the usage, without markers."""
         try:
             if self._counter is None:
-                self._counter = TokenCounter(self.served, self.session.prefix or "", self.prompt_opens_reasoning)
+                self._counter = TokenCounter(self.served, self.session.prefix, self.prompt_opens_reasoning)
             return self._counter.count(token_ids)
         except Exception as error:
             logger.error("toolgram: reasoning tokens could not be counted: %r", error)
@@ -425,9 +425,8 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         """Read what another reasoning parser leaves: a thought that the prompt has begun is then over."""
         self._follows = True
         begun = self.served.default_prefix() if self.session.prefix is None else self.session.prefix
-        self.session.prefix = (
-            self.served.after_thought(begun) if self.served.reasoning_after_text(begun) == "open" else begun
-        )
+        if self.served.reasoning_after_text(begun) == "open":
+            self.session.prefix = self.served.after_thought(begun)
 
     def adjust_request(self, request: Any) -> Any:
         """Leave special tokens in the text if calls are to be read."""
