@@ -79,7 +79,8 @@ def test_a_strict_parser_repairs_nothing(family: str) -> None:
         repaired |= {each.call for each in loose.message.anomalies if each.kind == "unclosed_envelope"}
         calls = [(call.name, call.arguments, getattr(call, "status", "malformed")) for call in in_order(loose.message)]
         sound = Counter(call for at, call in enumerate(calls) if at not in repaired)
-        found = Counter((call.name, call.arguments, call.status) for call in strict.message.tool_calls)
+        read = [(call.name, call.arguments, str(call.status)) for call in strict.message.tool_calls]
+        found = Counter(read)
         for at, call in enumerate(calls):
             assert at not in repaired or call[2] != "complete" or found[call] <= sound[call], case["id"]
 
