@@ -82,46 +82,6 @@ def test_every_kind_of_anomaly_is_on_the_page() -> None:
         assert f"| [`{kind}`](reference/anomalies/{kind}.md) | {says} |" in page
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "source", "content"),
-    [
-        (
-            "llama3_json",
-            'Before {"name": "f", "parameters": {"a": }} after',
-            '{"name": "f", "parameters": {"a": }}',
-            None,
-        ),
-        (
-            "hermes",
-            'Hi <tool_call>\n{"name": "f", "arguments": {"a": }}\n</tool_call> there',
-            '<tool_call>\n{"name": "f", "arguments": {"a": }}\n</tool_call>',
-            None,
-        ),
-        (
-            "mistral_v3",
-            '[TOOL_CALLS] [{"name": "f", "arguments": {"a": ?}}, {"name": "g", "arguments": {}}] bye',
-            '{"name": "f", "arguments": {"a": ?}}',
-            '{"name": "f", "arguments": {"a": ?}} bye',
-        ),
-        ("mistral_v11", 'A [TOOL_CALLS]f[ARGS]{"a": oops} B', '[TOOL_CALLS]f[ARGS]{"a": oops}', None),
-    ],
-)
-def test_a_failed_call_is_text_as_a_whole(name: str, text: str, source: str, content: str | None) -> None:
-    fmt = toolgram.get_format(name)
-    whole = fmt.parse(text, call_ids=lambda: "id")
-    for size in (1, 3, 7):
-        parser = fmt.parser(call_ids=lambda: "id")
-        for at in range(0, len(text), size):
-            parser.feed(text[at : at + size])
-        parser.close()
-        assert parser.message == whole
-    (failed,) = whole.malformed
-    assert (failed.name, failed.source, text.index(source)) == ("f", source, failed.start)
-    assert whole.content == (text if content is None else content)
-    assert [call.status for call in whole.tool_calls] == ["complete"] * len(whole.tool_calls)
-    assert "".join(part for part in whole.parts if isinstance(part, str)) == whole.content
-
-
 def test_anomalies_can_be_taken_without_a_message() -> None:
     text = "".join(f'[TOOL_CALLS]f[ARGS]{{"a": {number}}}' for number in range(400))
     for keep in (True, False):

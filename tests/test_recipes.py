@@ -75,48 +75,9 @@ class SqlText:
         (value._state,) = checked(data, STATES)
         return value
 '''
-ISLAND_GRAMMAR = r"""
-start: (TEXT | call)*
-call: CALL NAME argument* CLOSE
-argument: SPACE KEY EQUALS sql_value
-sql_value: SQL_TEXT
-
-CALL: "<<call "
-NAME: /[a-z_]{1,64}/
-SPACE: " "
-KEY: /[a-z]{1,64}/
-EQUALS: "="
-SQL_TEXT: /'(?:[^']|'')*'/
-CLOSE: ">>"
-%declare TEXT
-"""
-ISLAND_MACHINE = """
-format:
-  title: SQL
-  special_tokens: [CALL, CLOSE]
-  example: "Hm.<<call add a='it''s' b=''>>"
-machine:
-  recovered: WAITING_FOR_TOOL_START
-  states:
-    - {name: WAITING_FOR_TOOL_START, tags: [content]}
-    - {name: PARSING_NAME, tags: [name, held]}
-    - {name: PARSING_NAME_COMPLETED, tags: [held]}
-    - {name: PARSING_ARGUMENT_KEY, tags: [argument_key]}
-    - {name: PARSING_ARGUMENT_KEY_COMPLETED}
-    - {name: PARSING_ARGUMENT_VALUE, tags: [value, sql]}
-    - {name: WAITING_FOR_NEXT_ARGUMENT}
-    - {name: ALL_TOOLS_COMPLETE, final: true}
-  transitions:
-    - {trigger: CALL, source: WAITING_FOR_TOOL_START, dest: PARSING_NAME}
-    - {trigger: NAME, source: PARSING_NAME, dest: PARSING_NAME_COMPLETED, after: name}
-    - {trigger: SPACE, source: PARSING_NAME_COMPLETED, dest: PARSING_ARGUMENT_KEY, after: [start_call, open_arguments]}
-    - {trigger: CLOSE, source: PARSING_NAME_COMPLETED, dest: WAITING_FOR_TOOL_START, after: [start_call, no_arguments, end_call]}
-    - {trigger: KEY, source: PARSING_ARGUMENT_KEY, dest: PARSING_ARGUMENT_KEY_COMPLETED, after: argument_key}
-    - {trigger: EQUALS, source: PARSING_ARGUMENT_KEY_COMPLETED, dest: PARSING_ARGUMENT_VALUE}
-    - {trigger: value_end, source: PARSING_ARGUMENT_VALUE, dest: WAITING_FOR_NEXT_ARGUMENT}
-    - {trigger: SPACE, source: WAITING_FOR_NEXT_ARGUMENT, dest: PARSING_ARGUMENT_KEY}
-    - {trigger: CLOSE, source: WAITING_FOR_NEXT_ARGUMENT, dest: WAITING_FOR_TOOL_START, after: [close_arguments, end_call]}
-"""  # noqa: E501
+OWN = Path(__file__).parent / "own"
+ISLAND_GRAMMAR = (OWN / "sql.lark").read_text("utf-8")
+ISLAND_MACHINE = (OWN / "sql.yaml").read_text("utf-8")
 USE_ISLAND = """
 import toolgram
 from toolgram.check import check_format

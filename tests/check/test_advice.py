@@ -13,59 +13,11 @@ from toolgram.check import check_format
 from toolgram.check.advice import warnings_of
 from toolgram.cli.app import app
 
-GRAMMAR = r"""%import .common.json_in_tags (start)
-
-%override TOOL_CALL: "<tool>"
-%override END_TOOL_CALL: "</tool>"
-%override THINK: "<think>"
-%override END_THINK: "</think>"
-%override EOS: "<|end|>"
-"""
-MACHINE = """format:
-  title: My model
-  stop: [EOS]
-  example: |-
-    Let me look.
-    <tool>{"name": "f", "arguments": {"a": 1}}</tool>
-machine:
-  import:
-    - {fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}
-    - {fragment: json_in_tags}
-"""
-LINES = r"""start: (TEXT | call)*
-call: CALL NAME LINE_END argument* CALL_END
-argument: KEY EQUALS raw_value LINE_END
-raw_value: VALUE?
-
-CALL: "@call "
-NAME: /[a-z][a-z_]{0,63}/
-KEY: /\w{1,64}/
-EQUALS: "="
-LINE_END: "\n"
-CALL_END: "@end"
-%declare TEXT VALUE
-"""
-LINES_MACHINE = """format:
-  title: Lines
-machine:
-  recovered: WAITING_FOR_TOOL_START
-  states:
-    - {name: WAITING_FOR_TOOL_START, tags: [content]}
-    - {name: PARSING_NAME, tags: [name, held]}
-    - {name: NAMED, tags: [held]}
-    - {name: PARSING_KEY, tags: [argument_key]}
-    - {name: KEYED}
-    - {name: PARSING_VALUE, tags: [value]}
-    - {name: ALL_TOOLS_COMPLETE, final: true}
-  transitions:
-    - {trigger: CALL, source: WAITING_FOR_TOOL_START, dest: PARSING_NAME}
-    - {trigger: NAME, source: PARSING_NAME, dest: NAMED, after: name}
-    - {trigger: LINE_END, source: NAMED, dest: PARSING_KEY, after: [start_call, open_arguments]}
-    - {trigger: KEY, source: PARSING_KEY, dest: KEYED, after: argument_key}
-    - {trigger: EQUALS, source: KEYED, dest: PARSING_VALUE}
-    - {trigger: LINE_END, source: PARSING_VALUE, dest: PARSING_KEY}
-    - {trigger: CALL_END, source: PARSING_KEY, dest: WAITING_FOR_TOOL_START, after: [close_arguments, end_call]}
-"""
+OWN = Path(__file__).parent.parent / "own"
+GRAMMAR = (OWN / "tagged.lark").read_text("utf-8")
+MACHINE = (OWN / "tagged.yaml").read_text("utf-8")
+LINES = (OWN / "lines.lark").read_text("utf-8")
+LINES_MACHINE = (OWN / "lines.yaml").read_text("utf-8")
 
 
 def own(folder: Path, grammar: str, machine: str) -> toolgram.Format:

@@ -65,43 +65,6 @@ FAULTS: dict[str, tuple[Callable[[str, str], tuple[str, str]], str, str]] = {
         "own.yaml:",
         "unknown trigger `THINKING`",
     ),
-    "undeclared terminal": (
-        lambda g, m: (g.replace('ARGS: "[ARGS]"\n', "", 1), m),
-        "own.lark",
-        "ARGS",
-    ),
-    "missing state": (
-        lambda g, m: (g, m.replace("dest: REASONING}", "dest: RESONING}", 1)),
-        "own.yaml:",
-        "state RESONING is not declared",
-    ),
-    "unreachable state": (
-        lambda g, m: (g, m.replace("  transitions:\n", "    - {name: ISLAND, tags: [content]}\n  transitions:\n", 1)),
-        "own.yaml:",
-        "state ISLAND is unreachable",
-    ),
-    "ambiguous trigger": (
-        lambda g, m: (
-            g,
-            m.replace(
-                "  transitions:\n",
-                "  transitions:\n    - {trigger: END_THINK, source: REASONING, dest: REASONING}\n",
-                1,
-            ),
-        ),
-        "own.yaml:",
-        "`END_THINK` is ambiguous in REASONING",
-    ),
-    "prefix": (
-        lambda g, m: (g.replace('EOS: "</s>"', 'EOS: "[TOOL"', 1), m),
-        "own.yaml:",
-        "is a prefix of",
-    ),
-    "complex terminal": (
-        lambda g, m: (g.replace(r"NAME: /[\w.\-]{1,256}/", r"NAME: /[a-z]+([.][a-z]+)*/", 1), m),
-        "own.lark:",
-        "too complex",
-    ),
     "grammar syntax": (lambda g, m: (g.replace("start: (", "start: ((", 1), m), "own.lark:", "not a Lark grammar"),
     "yaml syntax": (lambda g, m: (g, m.replace("machine:\n", "machine: [\n", 1)), "own.yaml:", "not valid YAML"),
     "recursion": (

@@ -9,26 +9,9 @@ import pytest
 import toolgram
 from toolgram.check import check_format
 
-GRAMMAR = r"""
-%import .common.json_in_tags (start)
-%import .common.envelope (name_field)
-
-%override start: (TEXT | END_THINK | reasoning | calls)* _open_reasoning?
-%override reasoning: THINK _thought* (END_THINK | calls)
-%override name_field: ("\"tool\"" | "\"name\"") _colon STRING
-%override TOOL_CALL: "[CALLS]"
-%override END_TOOL_CALL: "[/CALLS]"
-"""
-MACHINE = """
-format:
-  special_tokens: [TOOL_CALL, END_TOOL_CALL, THINK, END_THINK]
-  same_path: {item.tool: item.name}
-  example: 'Hi.[CALLS]{"tool": "f", "arguments": {}}[/CALLS]'
-machine:
-  import:
-    - {fragment: reasoning, OPEN: THINK, CLOSE: END_THINK}
-    - {fragment: json_in_tags}
-"""
+OWN = Path(__file__).parent.parent / "own"
+GRAMMAR = (OWN / "keys.lark").read_text("utf-8")
+MACHINE = (OWN / "keys.yaml").read_text("utf-8")
 SAME_PATH = "  same_path: {item.tool: item.name}\n"
 CALL = '[CALLS]{"tool": "f", "arguments": {}}[/CALLS]'
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.deviations.test_every_format import examples_of
+from tests.deviations.examples import examples_of
 from tests.properties.selection import quarter
-from tests.streams import assert_same_however_split
+from tests.streams import assert_same_however_split, calls_of
 
 # Bare calls are not repaired; the braces of Gemma are a notation of its own.
 WITHOUT = ("functionary_v3_2", "functiongemma", "gemma4", "glm4", "llama3_json", "minimax_m1", "xlam")
@@ -33,10 +33,6 @@ def doubled(text: str) -> Iterator[str]:
             if depth == 0:
                 yield text[:begin] + "{" + text[begin:end] + "}" + text[end:]
                 break
-
-
-def calls_of(message: toolgram.Message) -> list[tuple[str, str, str]]:
-    return [(call.name, call.arguments, call.status) for call in message.tool_calls]
 
 
 @pytest.mark.parametrize("name", quarter(NAMES, "the calls are the same"))

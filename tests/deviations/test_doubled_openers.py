@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.deviations.test_every_format import NAMES, examples
+from tests.deviations.examples import examples
 from toolgram.spec.data import Literal, Spec
 
 # In text they may open something else; a quote twice is an empty string; the tags of elements nest.
@@ -40,7 +40,7 @@ def markers(spec: Spec) -> Iterator[str]:
             yield text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", toolgram.format_names())
 def test_a_marker_twice_is_one(name: str) -> None:
     fmt = toolgram.get_format(name)
     for prefix, text in examples(name):
@@ -55,42 +55,6 @@ def test_a_marker_twice_is_one(name: str) -> None:
                 assert [(call.name, call.arguments, call.status) for call in message.tool_calls] == calls, doubled
                 assert marker not in (message.content or ""), doubled
                 assert "malformed" not in {each.kind for each in message.anomalies}, doubled
-
-
-# format, output, the markers in it that are written twice
-TAGS = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
-ROWS = [
-    (
-        "glm45",
-        "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
-        ["<tool_call>", "<arg_key>", "</arg_key>"],
-    ),
-    ("qwen3_coder", TAGS, ["<function=", "<parameter="]),
-    ("seed_oss", TAGS.replace("tool_call", "seed:tool_call"), ["<function=", "<parameter="]),
-    (
-        "deepseek_v32",
-        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n'
-        '<｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter>\n'
-        "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
-        ['<｜DSML｜invoke name="', '<｜DSML｜parameter name="'],
-    ),
-    ("gemma4", "<|tool_call>call:f{a:1}<tool_call|>", ["<|tool_call>"]),
-    ("mistral_v11", '[TOOL_CALLS]f[CALL_ID]abcdefghi[ARGS]{"a": 1}', ["[CALL_ID]", "[ARGS]"]),
-    (
-        "kimi_k2",
-        "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
-        '{"a": 1}<|tool_call_end|><|tool_calls_section_end|>',
-        ["<|tool_call_begin|>", "<|tool_call_argument_begin|>"],
-    ),
-]
-DOUBLED = [(name, text.replace(marker, marker * 2)) for name, text, found in ROWS for marker in found]
-
-
-@pytest.mark.parametrize(("name", "text"), DOUBLED)
-def test_a_strict_parser_repairs_nothing(name: str, text: str) -> None:
-    message = toolgram.get_format(name).parse(text, strict=True)
-    assert message.content
-    assert {each.kind for each in message.anomalies} <= {"malformed"}
 
 
 @pytest.mark.parametrize("count", [2, 3, 500])

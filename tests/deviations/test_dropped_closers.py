@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.deviations.test_every_format import examples_of
+from tests.deviations.examples import examples_of
 from tests.properties.selection import quarter
 from tests.properties.test_derived import derived
-from tests.streams import assert_same_however_split
 from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
 
@@ -190,37 +189,6 @@ def test_brackets(name: str) -> None:
     assert count or is_tagged(fmt) or name in WITHOUT
 
 
-@pytest.mark.parametrize("name", ["gigachat3", "granite_20b_fc", "granite_3", "phi4_mini", "xlam"])
-def test_a_missing_bracket_of_a_json_call(name: str) -> None:
-    """The calls come out, whichever it is."""
-    fmt = toolgram.get_format(name)
-    for prefix, text in doubled(fmt):
-        wanted = called(fmt.parse(text, prefix=prefix))
-        for begin, end in brackets(fmt, prefix, text):
-            assert called(fmt.parse(text[:begin] + text[end:], prefix=prefix)) == wanted
-
-
 @pytest.mark.parametrize("name", DERIVED)
 def test_derived(name: str) -> None:
     assert check(derived(name)[0], strong=False)
-
-
-@pytest.mark.parametrize("name", DERIVED)
-def test_derived_however_it_is_split(name: str) -> None:
-    fmt, _ = derived(name)
-    for prefix, text in doubled(fmt):
-        wanted = called(fmt.parse(text, prefix=prefix))
-        for begin, end in closers(fmt, prefix, text, None):
-            message = assert_same_however_split(fmt, text[:begin] + text[end:], prefix=prefix)
-            assert is_part(called(message), wanted)
-
-
-def test_however_it_is_split() -> None:
-    """The message of a format in which the next message closes the call, with all that is missing before it."""
-    fmt = toolgram.get_format("beam")
-    for prefix, text in doubled(fmt):
-        for missing in ("<|end|>", "</rfl:parameter><|end|>", "\n</rfl:parameter><|end|>"):
-            message = assert_same_however_split(fmt, text.replace(missing + "<|start|>", "<|start|>"), prefix=prefix)
-            assert called(message) == called(fmt.parse(text, prefix=prefix))
-            assert {each.kind for each in message.anomalies} <= {"unclosed_envelope", "unclosed_value"}
-            assert message.anomalies

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import pytest
 
 import toolgram
-from tests.deviations.test_json_forms import BARE
+from tests.deviations.examples import BARE, examples
 from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from toolgram.events import ToolCallEnd, ToolCallStart
@@ -31,22 +30,6 @@ INTEGER = [
     for name in ("get_weather", "get_time")
 ]
 REASONS = ("stop", "tool_calls", "length", None)
-
-
-@cache
-def examples(name: str) -> list[tuple[str, str]]:
-    """The examples of a shipped format that hold calls."""
-    return examples_of(toolgram.get_format(name))
-
-
-def examples_of(fmt: toolgram.Format) -> list[tuple[str, str]]:
-    """The examples of a format that hold calls: their prefixes and their texts."""
-    found = []
-    for example in fmt.machine_dict["format"].get("canonical", ()):
-        prefix, text = (example.get("prefix", ""), example["output"]) if isinstance(example, dict) else ("", example)
-        if fmt.parse(text, prefix=prefix).tool_calls:
-            found.append((prefix, text))
-    return found
 
 
 def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, int, str]]:
@@ -74,24 +57,6 @@ def is_object(text: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("opener", ["See {", "(", "[", "[{"])
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in BARE])
-def test_what_the_text_opened_closes_nothing_of_a_call(name: str, opener: str) -> None:
-    """A bracket at the end of the text before a call: what closes the call is the call's all the same."""
-    fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
-        plain = fmt.parse(text, prefix=prefix)
-        said = plain.content or ""
-        if not said or text.count(said) != 1 or "get_" in text[: text.find(said)]:
-            continue
-        message = fmt.parse(text.replace(said, opener), prefix=prefix)
-        assert message.content == opener
-        assert message.anomalies == plain.anomalies
-        assert [(call.name, call.arguments) for call in message.tool_calls] == [
-            (call.name, call.arguments) for call in plain.tool_calls
-        ]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_arguments_make_a_whole_call(name: str) -> None:
     """However much of what stands around them is missing at the end of the output."""
@@ -105,17 +70,6 @@ def test_whole_arguments_make_a_whole_call(name: str) -> None:
                     message = fmt.parse(text[:end], prefix=prefix, finish_reason=reason)
                     call = message.tool_calls[number]
                     assert (call.arguments, call.status) == (arguments, "complete"), (text[:end], reason)
-
-
-@pytest.mark.parametrize("name", quarter(NAMES, "no beginning has"))
-def test_no_beginning_has_a_complete_call_that_the_whole_has_not(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
-        whole = [(call.name, call.arguments) for call in fmt.parse(text, prefix=prefix).tool_calls]
-        for end in range(len(text)):
-            message = fmt.parse(text[:end], prefix=prefix, finish_reason="length")
-            complete = [(call.name, call.arguments) for call in message.tool_calls if call.status == "complete"]
-            assert complete == whole[: len(complete)], text[:end]
 
 
 @pytest.mark.parametrize("digits", [4300, 4301, 5000])
@@ -134,26 +88,6 @@ def test_an_integer_that_python_refuses_is_in_no_complete_call(name: str, digits
                 if digits == 4300 and tools:
                     assert any(number in call.arguments for call in message.tool_calls), written
             break
-
-
-@pytest.mark.parametrize("name", quarter(NAMES, "an integer that python refuses"))
-def test_an_integer_that_python_refuses_however_it_is_split(name: str) -> None:
-    fmt, number = toolgram.get_format(name), "9" * 5000
-    for prefix, text in examples(name)[:1]:
-        for written in ('"Paris"', "'Paris'", "Paris"):
-            if written in text:
-                broken = text.replace(written, number, 1)
-                whole = fmt.parse(broken, INTEGER, prefix=prefix)
-                for size in (1, 7, 512):
-                    parser = fmt.parser(INTEGER, prefix)
-                    for at in range(0, len(broken), size):
-                        parser.feed(broken[at : at + size])
-                    parser.close()
-                    assert parser.message.content == whole.content
-                    assert [call.status for call in parser.message.tool_calls] == [
-                        call.status for call in whole.tool_calls
-                    ]
-                break
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,20 +125,3 @@ def test_closers_too_many_are_no_content(name: str) -> None:
                 if not text[closed:].startswith(', "'):  # else members stand behind an object that is closed
                     assert message.content == wanted.content, broken
                 assert [anomaly.kind for anomaly in message.anomalies], broken
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_failed_call_is_text_and_no_tool_call(name: str) -> None:
-    """Where the value of the first argument is cut out of JSON arguments: `{"city": }`."""
-    fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
-        if '{"city": "Paris"' not in text:
-            continue
-        broken = text.replace('"Paris"', "", 1)
-        message = assert_same_however_split(fmt, broken, prefix=prefix)
-        assert "get_weather" not in [call.name for call in message.tool_calls]
-        assert '{"city": ' in (message.content or "")
-        at = (message.content or "").index('{"city": ')
-        assert (message.content or "")[at:].startswith('{"city": }')
-        for call in message.tool_calls:
-            json.loads(call.arguments)

@@ -6,19 +6,17 @@ split. A line end inside a value is the model's: it stays as it is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
 
 import toolgram
-from tests.deviations.test_every_format import examples_of
+from tests.deviations.examples import examples_of
 from tests.properties.selection import quarter
 from tests.properties.test_derived import NAMES as TEMPLATES
 from tests.properties.test_derived import derived
 from tests.streams import CUT_SIZES, cut, run
 from toolgram.message import Message
-from toolgram.spec.data import Literal
 
 NAMES = toolgram.format_names()
 
@@ -61,35 +59,3 @@ def test_derived(name: str) -> None:
     fmt, _ = derived(name)
     for prefix, text in examples_of(fmt):
         assert_says_the_same(fmt, prefix, text)
-
-
-def line_ends(name: str) -> bool:
-    """Whether a marker of a value has a line end in it."""
-    spec = toolgram.get_format(name).spec
-    rows = [row for row in spec.transitions if spec.states[row.source].meaning == "value"]
-    shapes = [spec.terminals.get(row.trigger) for row in rows]
-    return any(isinstance(shape, Literal) and "\n" in shape.text for shape in shapes)
-
-
-LINED = {
-    "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
-    "step5": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
-    "beam": ' to=f<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name="a">\n{}\n</rfl:parameter><|end|>',
-    "hermes": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
-    "kimi_vl": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
-    "deepseek_r1": "</think><tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
-}
-
-
-def test_every_format_whose_values_stand_on_lines_is_here() -> None:
-    assert sorted(filter(line_ends, NAMES)) == sorted(LINED)
-
-
-@pytest.mark.parametrize("value", ["", "x", "\r\nx\r\n", "x\r\ny", "\n\r\n", "\r", "x\r", "\rx", " \r\n", "a\n\nb"])
-@pytest.mark.parametrize("name", LINED)
-def test_one_line_end_on_each_side_belongs_to_the_markers(name: str, value: str) -> None:
-    text = LINED[name].replace("\n", "\r\n").replace("{}", value)
-    for size in CUT_SIZES:
-        _, message = run(toolgram.get_format(name), cut(text, size))
-        assert [(call.name, call.status) for call in message.tool_calls] == [("f", "complete")]
-        assert json.loads(message.tool_calls[0].arguments) == {"a": value}

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import toolgram
+from tests.deviations.examples import examples_of
 from tests.deviations.test_dropped_closers import called, doubled, is_part, tools_of
-from tests.deviations.test_every_format import examples_of
 from tests.properties.selection import quarter
 from tests.properties.test_derived import NAMES as DERIVED
 from tests.properties.test_derived import derived
@@ -120,26 +120,3 @@ def test_a_marker_in_a_value_is_told_however_it_is_split(name: str) -> None:
         for broken in changed(text, markers(fmt, text)):
             if any(each.kind == "stray_marker" for each in fmt.parse(broken, prefix=prefix).anomalies):
                 assert_same_however_split(fmt, broken, prefix=prefix)
-
-
-CALL = "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>"
-
-
-def test_a_snapshot_remembers_it() -> None:
-    fmt, text = toolgram.get_format("qwen3_coder"), CALL.format("x\n<parameter=a>\n2")
-    for at in range(text.index("x"), len(text)):
-        parser = fmt.parser()
-        parser.feed(text[:at])
-        restored = fmt.restore(parser.snapshot())
-        restored.feed(text[at:])
-        restored.close()
-        kinds = [each.kind for each in (*parser.take_anomalies(), *restored.take_anomalies())]
-        assert kinds == ["stray_marker"], at
-
-
-def test_an_element_inside_its_own_that_is_not_closed() -> None:
-    """Two calls would be one without the closing tag of the first argument: it says so."""
-    fmt, _ = derived("element_names")
-    call = "<find_city>\n<place>Oslo{}\n<limit>2</limit>\n</find_city>"
-    text = f"<use>{call.format('')}{call.format('</place>')}</use>"
-    assert [each.kind for each in assert_same_however_split(fmt, text).anomalies] == ["stray_marker"]

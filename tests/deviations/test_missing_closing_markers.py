@@ -10,7 +10,6 @@ import toolgram
 from tests.derive.turns import TEMPLATES
 from tests.examples import examples
 from tests.properties.selection import quarter
-from tests.streams import assert_same_however_split
 from toolgram.formats import format_names
 from toolgram.spec.files import spec_from_texts
 
@@ -80,63 +79,6 @@ def test_a_missing_marker_is_told(name: str) -> None:
     assert kinds(fmt, text + "\nIt is sunny.", "stop").count("unclosed_envelope") == 1
 
 
-def test_a_snapshot_remembers_it() -> None:
-    fmt = toolgram.get_format("hermes")
-    parser = fmt.parser()
-    parser.feed('<tool_call>\n{"name": "f", "arguments": {}}')
-    restored = fmt.restore(parser.snapshot())
-    restored.close("stop")
-    assert [each.kind for each in restored.take_anomalies()] == ["unclosed_envelope"]
-
-
-# --- markers that are missed only where their opening marker has come -----------------------------------------------
-
-# By format: up to the end of a call, its closing marker, and what else stands behind it.
-ENCLOSED = {
-    "deepseek_v3": (
-        '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{"a": 1}\n', "```",
-        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-    ),
-    "inkling": ('f<|content_invoke_tool_json|>{"name":"f","args":{"a": 1}}', "<|end_message|>", ""),
-    "lfm2": ("<|tool_call_start|>[f(a=1)]", "<|tool_call_end|>", ""),
-    "llama4_pythonic": ("<|python_start|>[f(a=1)]", "<|python_end|>", ""),
-    "minicpm3": ("<|tool_call_start|>\n```python\nf(a=1)\n", "```", "\n<|tool_call_end|>"),
-    "phi4_mini": ('<|tool_call|>[{"name": "f", "arguments": {"a": 1}}]', "<|/tool_call|>", ""),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ENCLOSED)
-def test_a_marker_whose_opening_marker_has_come(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    call, closer, rest = ENCLOSED[name]
-    stop = fmt.program.literals[next(iter(sorted(fmt.program.stop)))]
-    begin = "<|message_model|>" if name == "inkling" else ""
-    for behind in ("", "\nIt is sunny.", stop, begin + call + closer + rest):
-        for reason in REASONS:
-            whole = assert_same_however_split(fmt, call + closer + rest + behind, finish_reason=reason)
-            assert whole.anomalies == []
-            broken = assert_same_however_split(fmt, call + rest + behind, finish_reason=reason)
-            assert [each.kind for each in broken.anomalies] == ["unclosed_envelope"], (behind, reason)
-            assert [(each.name, each.arguments, each.status) for each in broken.tool_calls] == [
-                (each.name, each.arguments, "complete") for each in whole.tool_calls
-            ]
-            assert broken.content == whole.content
-
-
-@pytest.mark.parametrize("name", ENCLOSED)
-def test_a_snapshot_remembers_what_was_opened(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    call, closer, rest = ENCLOSED[name]
-    for tail, wanted in ((rest, ["unclosed_envelope"]), (closer + rest, [])):
-        for cut in (len(call) // 2, len(call)):
-            parser = fmt.parser()
-            parser.feed(call[:cut])
-            restored = fmt.restore(parser.snapshot())
-            restored.feed(call[cut:] + tail)
-            restored.close("stop")
-            assert [each.kind for each in restored.take_anomalies()] == wanted
-
-
 @pytest.mark.parametrize(("eos_token", "wanted"), [("<|im_end|>", []), ("</s>", ["unclosed_envelope"])])
 def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str, wanted: list[str]) -> None:
     """The server has cut it off. Where another token ends the turn, it is missed."""
@@ -146,9 +88,6 @@ def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str,
     assert kinds(fmt, call, "stop") == wanted
     assert kinds(fmt, call + other + "<|im_end|>\n", "stop") == ["unclosed_envelope"]
     assert kinds(fmt, call + "<|im_end|>" + other + "<|im_end|>\n", "stop") == []
-
-
-# --- declarations ----------------------------------------------------------------------------------------------------
 
 
 def own(closed_by: str) -> toolgram.Format:

@@ -1,7 +1,7 @@
 """A fifth format by two files alone: Hermes, with its JSON in tags and its thinking in others.
 
-Strategy: the grammar and the machine stand here as text and are written to a temporary folder, as a user's own would
-be; everything else is what the package does for any format. No Python is written for it.
+Strategy: the grammar and the machine are `tests/own/fifth.*`, written to a temporary folder, as a user's own would be.
+Everything else is what the package does for any format. No Python is written for it.
 """
 
 from __future__ import annotations
@@ -15,80 +15,10 @@ import toolgram
 from tests.streams import CUT_SIZES, check_events, check_message, cut, merged, run, statuses
 from toolgram.events import ToolCallDelta
 
-GRAMMAR = r"""
-// Hermes 2 Pro and its kin: each call is a JSON object in tags.
-%import common.envelope (envelope)
+OWN = Path(__file__).parent.parent / "own"
+GRAMMAR = (OWN / "fifth.lark").read_text("utf-8")
 
-start: (TEXT | reasoning | call)*
-
-reasoning: THINK THOUGHT? END_THINK
-call: TOOL_CALL WS? envelope WS? END_TOOL_CALL
-
-TOOL_CALL: "<tool_call>"
-END_TOOL_CALL: "</tool_call>"
-THINK: "<think>"
-END_THINK: "</think>"
-WS: /[ \t\r\n]{1,64}/
-TEXT: /(?:(?!<tool_call>|<\/?think>)[\s\S])+/
-THOUGHT: /(?:(?!<\/think>)[\s\S])+/
-"""
-
-MACHINE = r"""
-format:
-  title: Hermes
-  models: [Hermes 2 Pro]
-  parser: lalr
-  call_ids: call_24
-  example: "<think>A sum.</think><tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>"
-machine:
-  name: hermes_test
-  initial: WAITING_FOR_TOOL_START
-  auto_transitions: false
-  states:
-    - {name: WAITING_FOR_TOOL_START, tags: [content]}
-    - {name: REASONING, tags: [reasoning]}
-    - {name: WAITING_FOR_TOOL, tags: [held]}
-    - {name: WAITING_FOR_TOOL_KEY, tags: [held]}
-    - {name: PARSING_NAME, tags: [name, held]}
-    - {name: PARSING_NAME_COMPLETED, tags: [held]}
-    - {name: WAITING_FOR_ARGUMENTS_START, tags: [held]}
-    - {name: PARSING_ARGUMENTS, tags: [arguments]}
-    - {name: PARSING_ARGUMENTS_COMPLETED}
-    - {name: TOOL_COMPLETE}
-    - {name: RECOVERING, tags: [malformed]}
-    - {name: ALL_TOOLS_COMPLETE, final: true}
-  transitions:
-    - {trigger: TEXT, source: [WAITING_FOR_TOOL_START, REASONING], dest: '='}
-    - {trigger: THINK, source: WAITING_FOR_TOOL_START, dest: REASONING}
-    - {trigger: END_THINK, source: REASONING, dest: WAITING_FOR_TOOL_START}
-    - {trigger: TOOL_CALL, source: [WAITING_FOR_TOOL_START, RECOVERING], dest: WAITING_FOR_TOOL}
-    - {trigger: WS, source: [WAITING_FOR_TOOL, TOOL_COMPLETE], dest: '='}
-    - {trigger: start_map item, source: WAITING_FOR_TOOL, dest: WAITING_FOR_TOOL_KEY}
-    - {trigger: map_key item.name, source: WAITING_FOR_TOOL_KEY, dest: PARSING_NAME}
-    - {trigger: string item.name, source: PARSING_NAME, dest: PARSING_NAME_COMPLETED, after: name}
-    - {trigger: map_key item.arguments, source: PARSING_NAME_COMPLETED, dest: WAITING_FOR_ARGUMENTS_START}
-    - trigger: start_map item.arguments
-      source: WAITING_FOR_ARGUMENTS_START
-      dest: PARSING_ARGUMENTS
-      after: start_call
-    - {trigger: end_map item.arguments, source: PARSING_ARGUMENTS, dest: PARSING_ARGUMENTS_COMPLETED}
-    - {trigger: end_map item, source: PARSING_ARGUMENTS_COMPLETED, dest: TOOL_COMPLETE, after: end_call}
-    - {trigger: END_TOOL_CALL, source: [TOOL_COMPLETE, RECOVERING], dest: WAITING_FOR_TOOL_START}
-    - trigger: malformed
-      source: [PARSING_ARGUMENTS, PARSING_ARGUMENTS_COMPLETED, TOOL_COMPLETE]
-      dest: RECOVERING
-      after: fail_call
-    - {trigger: recovered, source: RECOVERING, dest: WAITING_FOR_TOOL_START}
-    - trigger: end
-      source:
-        - WAITING_FOR_TOOL_START
-        - REASONING
-        - PARSING_ARGUMENTS
-        - PARSING_ARGUMENTS_COMPLETED
-        - TOOL_COMPLETE
-        - RECOVERING
-      dest: ALL_TOOLS_COMPLETE
-"""
+MACHINE = (OWN / "fifth.yaml").read_text("utf-8")
 
 ADD = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
 NOW = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'

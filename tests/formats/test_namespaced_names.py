@@ -5,20 +5,9 @@ from __future__ import annotations
 import pytest
 
 import toolgram
-from tests.streams import merged, run
 
 FIND = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}
 FORMATS = [name for name in toolgram.format_names() if toolgram.get_format(name).spec.namespaced_names]
-NAMES = [
-    # the name, whether functions are declared, the function that is called
-    ("find.find", True, "find"),
-    ("find.find", False, "find"),
-    ("tools.find", True, "find"),
-    ("my.tools.find", True, "find"),
-    ("tools.find", False, "tools.find"),
-    ("find.other", True, "find.other"),
-    ("find", True, "find"),
-]
 
 
 def output(name: str, function: str) -> str:
@@ -26,20 +15,6 @@ def output(name: str, function: str) -> str:
     fmt = toolgram.get_format(name)
     first = fmt.parse(fmt.example).tool_calls[0].name
     return str(fmt.example.replace(first, function))
-
-
-@pytest.mark.parametrize(("written", "declared", "called"), NAMES)
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_declared_function_is_called(name: str, written: str, declared: bool, called: str) -> None:
-    fmt, text = toolgram.get_format(name), output(name, written)
-    tools = [FIND] if declared else None
-    events, message = run(fmt, [text], tools=tools, finish_reason="stop")
-    assert message.tool_calls[0].name == called
-    kinds = [anomaly.kind for anomaly in message.anomalies if anomaly.text == written]
-    assert ("unusual_form" in kinds) == (written != called)
-    streamed, other = run(fmt, list(text), tools=tools, finish_reason="stop")
-    assert merged(streamed) == merged(events)
-    assert other.tool_calls[0].name == called
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -10,7 +10,7 @@ import pytest
 
 import toolgram
 from tests.generators.calls_in_halves import simple_call
-from tests.properties.selection import quarter
+from tests.properties.selection import quarter, some
 from tests.streams import calls_of, check_events, check_message, cut, merged, run
 
 NAMES = toolgram.format_names()
@@ -56,7 +56,7 @@ def test_a_message_of_another_role_is_dropped(name: str, before: str) -> None:
         before
     ]
     expected = fmt.parse(first, prefix="", finish_reason="stop")
-    for stop, role in after_turns(name):
+    for stop, role in some(after_turns(name), name):
         text = f"{first}{stop}{role}\nSee {call}"
         for reason in ("stop", "length", None):
             events, message = run(fmt, [text], finish_reason=reason)
@@ -80,16 +80,3 @@ def test_without_the_end_of_a_turn_it_is_text(name: str) -> None:
         for text in (f"I say {role} and go on.", f"I say {stop}and then {role} and go on."):
             _, message = run(fmt, cut(text, 1), finish_reason="stop")
             assert "go on." in (message.content or ""), text
-
-
-CHATML = [name for name in DECLARED if "<|im_start|>user" in toolgram.get_format(name).program.spec.other_roles]
-
-
-@pytest.mark.parametrize("end", ["<|im_end|>\n<|endoftext|>", "<|im_end|>\n<|endoftext|>\n", "<|im_end|><|endoftext|>"])
-@pytest.mark.parametrize("name", CHATML)
-def test_two_tokens_that_end_a_chatml_turn_are_no_content(name: str, end: str) -> None:
-    for said, reason in (("", "stop"), ("Done.", "length"), ("Done.", None)):
-        for size in (0, 1, 4):
-            events, message = run(toolgram.get_format(name), cut(said + end, size), finish_reason=reason)
-            check_events(events, said + end)
-            assert (message.content or "", message.tool_calls, message.anomalies) == (said, [], [])

@@ -116,30 +116,3 @@ def test_places_are_forgotten() -> None:
             parser.feed([("so", NO_TOKEN), ("so", None)] * 3)
         assert len(sizes) <= 2
         assert len(parser._stream.ids.places) < 16  # type: ignore[union-attr]
-
-
-IDS = {"[TOOL_CALLS]": 9, "[ARGS]": 32, "[THINK]": 34, "[/THINK]": 35}
-
-
-def test_with_token_ids_only_the_emitted_token_is_a_marker() -> None:
-    parser = toolgram.get_format("mistral_v11").parser(special_tokens=IDS)
-    for delta, ids in (
-        ("I write ", [1001]),
-        ("[TOOL_CALLS]", [1091, 1002, 1093]),
-        ('f[ARGS]{"a": 1} so: ', [1003, 1004, 1005]),
-        ("[TOOL_CALLS]", [9]),
-        ("f", [1003]),
-        ("[ARGS]", [32]),
-        ('{"a": "[TOOL_CALLS]"}', [1006, 1091, 1002, 1093]),
-    ):
-        parser.feed(delta, token_ids=ids)
-    parser.close()
-    assert parser.message.content == 'I write [TOOL_CALLS]f[ARGS]{"a": 1} so:'
-    assert [(c.name, c.arguments) for c in parser.message.tool_calls] == [("f", '{"a": "[TOOL_CALLS]"}')]
-
-
-def test_without_token_ids_the_text_decides() -> None:
-    parser = toolgram.get_format("mistral_v11").parser(special_tokens=IDS)
-    parser.feed('[TOOL_CALLS]f[ARGS]{"a": 1}')
-    parser.close()
-    assert [c.name for c in parser.message.tool_calls] == ["f"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 
 import pytest
 
 import toolgram
+from tests.properties.selection import quarter
 from tests.properties.test_special_tokens import NO_TOKEN, meant, quotation, quoted, read, special
 from tests.streams import CUT_SIZES, calls_of, cut, merged, sources, without_ids
 from toolgram.events import Event
@@ -38,8 +40,10 @@ def test_a_quoted_call_is_no_call() -> None:
 BARE = '{"name": "f", "arguments": {}}'
 
 
-@pytest.mark.parametrize("calls", [BARE, f"[{BARE}]", f"[{BARE}, {BARE}]", f"{BARE}\n{BARE}", f"({BARE})"])
-@pytest.mark.parametrize("between", ["", "\n ", " shows "])
+LISTS = (BARE, f"[{BARE}]", f"[{BARE}, {BARE}]", f"{BARE}\n{BARE}", f"({BARE})")
+
+
+@pytest.mark.parametrize(("between", "calls"), quarter([*product(("", "\n ", " shows "), LISTS)], "spelled markers"))
 def test_a_call_without_a_marker_is_text_directly_after_a_marker_that_is_only_spelled(between: str, calls: str) -> None:
     fmt = toolgram.get_format("hermes")
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]

@@ -12,7 +12,6 @@ import re
 import pytest
 
 import toolgram
-from tests.json_prefix import complete
 from tests.streams import cut
 from toolgram.events import Content, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 
@@ -79,31 +78,6 @@ def test_what_is_told_before_the_end(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "begins", "whole"),
-    [  # a call is there after the first of these, and it is complete after the second
-        ("mistral_v3", '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "\\u00e9", "n": [1, -2]}}', '"f"', "]}"),
-        ("mistral_v11", '[TOOL_CALLS]f[ARGS]{"a": "\\u00e9", "n": [1, -2]} ', "[TOOL_CALLS]f[", "]}"),
-        ("llama3_json", '{"name": "f", "parameters": {"a": "\\u00e9", "n": [-1.5e3, true], "o": {}}}', ' {"', "{}}"),
-        ("llama4_pythonic", "[f(a='\\u00e9', n=[1, 2])]", "='", "])"),
-        ("lfm2", "<|tool_call_start|>[f(a='\\u00e9', n=[1, 2])]", "[f(", "])"),
-    ],
-)
-def test_cut_off_at_every_character(name: str, text: str, begins: str, whole: str) -> None:
-    fmt = toolgram.get_format(name)
-    begun, ended = text.index(begins) + len(begins), text.index(whole) + len(whole)
-    meant = fmt.parse(text).tool_calls[0].arguments
-    for at in range(1, len(text) + 1):
-        message = fmt.parse(text[:at], finish_reason="length")
-        if at < begun:
-            assert (message.content, message.tool_calls) == (text[:at], []), text[:at]
-            continue
-        (call,) = message.tool_calls
-        assert (call.name, call.status) == ("f", "complete" if at >= ended else "truncated"), text[:at]
-        assert not call.arguments or isinstance(complete(call.arguments), dict)
-        assert meant.startswith(call.arguments) or call.arguments == "{}"
-
-
-@pytest.mark.parametrize(
     ("name", "text", "shape"),
     [
         ("mistral_v3", V3 % '{}}, {"name": "g", "arguments": {}}]', r"[A-Za-z0-9]{9}"),
@@ -116,12 +90,3 @@ def test_ids_are_made_in_the_shape_of_the_family(name: str, text: str, shape: st
     ids = [call.id for call in toolgram.get_format(name).parse(text).tool_calls]
     assert all(re.fullmatch(shape, each) for each in ids)
     assert len({*ids}) == 2
-
-
-def test_the_finish_reason_is_that_of_the_server_or_follows_from_the_calls() -> None:
-    fmt, call = toolgram.get_format("llama3_json"), LLAMA % DEEP + "}"
-    for text, reason, expected in [
-        ("Hello", None, "stop"), (call, None, "tool_calls"), (call[:-3], None, "length"),
-        (call, "stop", "stop"), (call[:-3], "content_filter", "content_filter"),
-    ]:  # fmt: skip
-        assert fmt.parse(text, finish_reason=reason).finish_reason == expected

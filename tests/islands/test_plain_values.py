@@ -40,10 +40,10 @@ def test_a_plain_value_is_what_its_island_reads(raw: str, types: Types, trimmed:
 
 
 @pytest.mark.parametrize("raw", SPELLED, ids=ascii)
-@pytest.mark.parametrize("types", TYPES, ids=lambda types: "+".join(sorted(types or ["any"])))
-def test_spellings(raw: str, types: Types) -> None:
-    plain = plain_value("tagged", "", types, raw)
-    assert plain is None or read(raw, types, False) == (plain, (False, False, []))
+def test_spellings(raw: str) -> None:
+    for types in TYPES:
+        plain = plain_value("tagged", "", types, raw)
+        assert plain is None or read(raw, types, False) == (plain, (False, False, [])), types
 
 
 def test_some_values_are_plain() -> None:

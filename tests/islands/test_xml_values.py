@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -44,25 +43,6 @@ def read(text: str) -> list[tuple[str, str]]:
         parser = fmt.restore(json.loads(json.dumps(parser.snapshot())), TOOLS, str)
     parser.close()
     return [(call.arguments, call.status) for call in message.tool_calls]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "meant"),
-    [
-        ("q", "<![CDATA[a <b> & </param></function>]]>", "a <b> & </param></function>"),
-        ("q", "x<![CDATA[a]]]]><![CDATA[>b]]>y", "xa]]>by"),
-        ("q", "1 &lt; 2 &amp;&amp; 3 &gt; 2", "1 < 2 && 3 > 2"),
-        ("q", "&amp;lt; & &l &lt", "&lt; & &l &lt"),
-        ("q", "<![CDATA", "<![CDATA"),
-        ("q", "]]>", "]]>"),
-        ("l", "<![CDATA[['</param>', \"&amp;\"]]]>", ["</param>", "&amp;"]),
-        ("l", '["a &lt; b"]', ["a < b"]),
-        ("n", "<![CDATA[3]]>", 3),
-    ],
-)
-def test_what_a_value_means(key: str, value: str, meant: Any) -> None:
-    ((arguments, status),) = read(output(key, value))
-    assert (json.loads(arguments), status) == ({key: meant}, "complete")
 
 
 @pytest.mark.parametrize("key", ["q", "l"])

@@ -13,14 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import any_text, outputs
-
-EXAMPLES = 200  # of each format
 
 _VALUES = st.one_of(
     st.none(),
@@ -79,7 +77,6 @@ def snapshots_of(fmt: toolgram.Format, text: str) -> list[dict[str, Any]]:
 
 
 @every_format
-@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_a_changed_snapshot_is_refused_or_raises_nothing_later(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
