@@ -37,4 +37,4 @@ if __name__ == "__main__":
     import openai_harmony as harmony
 
     ENCODING = harmony.load_harmony_encoding(harmony.HarmonyEncodingName.HARMONY_GPT_OSS)
-    serve("openai-harmony", read)
+    serve("oss-harmony", read)
