@@ -45,7 +45,8 @@ def parsers(name: str) -> dict[str, Any]:
             found[server] = list(pair)
     terminals = toolgram.get_format(name).spec.terminals.values()
     texts = [mark for each in terminals if isinstance(each, Literal) for mark in markers_of(each.text)]
-    markers = [each for each in dict.fromkeys(texts) if each[0] in "<[【" and len(each) > 3]
+    tokens = (each for each in texts if each[0] in "<[【" and len(each) > 3 and each.count("<") == each.count(">"))
+    markers = list(dict.fromkeys(tokens))  # `<parameter name="` is no token of any tokenizer
     return {**found, "markers": markers, "thoughts": thought_markers(name)}
 
 
