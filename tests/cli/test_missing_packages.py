@@ -15,7 +15,6 @@ MAIN = "import sys\nfor name in {missing!r}: sys.modules[name] = None\nfrom tool
 MISSING = ["jinja2", "automata", "httpx", "uvicorn", "starlette", "pyarrow", "orjson", "graphviz", "mermaid_render"]
 COMMANDS = [
     (["doctor", "chat.jinja", "--format", "hermes"], "jinja2", "derive"),
-    (["audit", "log.jsonl", "--html", "x.html"], "jinja2", "derive"),
     (["check", "hermes"], "automata", "check"),
     (["derive", "chat.jinja"], "jinja2", "derive"),
     (["export", "hermes", "--target", "response_template"], "jinja2", "derive"),
@@ -26,7 +25,6 @@ COMMANDS = [
 @pytest.mark.parametrize(("arguments", "package", "extra"), COMMANDS)
 def test_one_line_says_how_to_install_it(arguments: list[str], package: str, extra: str, tmp_path: Path) -> None:
     (tmp_path / "chat.jinja").write_text("{{ messages }}")
-    (tmp_path / "log.jsonl").write_text('{"output": "x"}\n')
     command = [sys.executable, "-c", MAIN.format(missing=MISSING), *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 2, run.stderr

@@ -78,6 +78,9 @@ def probe_tools() -> list[dict[str, Any]]:
 MISMATCHED = {"Kimi-K3": "off"}
 
 
+REPAIRED = {"repaired_python", "unclosed_envelope"}  # no Python; a section that the template does not close
+
+
 def probes_refused(template: str, source: str, target: str, engines: Engines) -> tuple[list[str], int]:
     """The outputs with which a derived format was proved that its export does not accept, and how many there are."""
     fmt = toolgram.derive_format(source, bos_token="<s>", eos_token="</s>")
@@ -89,8 +92,8 @@ def probes_refused(template: str, source: str, target: str, engines: Engines) ->
     for probe in fmt.report.probes:
         if probe.problem or MISMATCHED.get(template) == probe.prompt:
             continue  # the format does not read it either, and says so
-        if any(each.kind == "repaired_python" for each in fmt.parse(probe.output, finish_reason="stop").anomalies):
-            continue  # it is no Python: a repair reads it
+        if any(each.kind in REPAIRED for each in fmt.parse(probe.output, finish_reason="stop").anomalies):
+            continue  # a repair reads it, and a grammar writes what needs none
         if probe.prompt not in made:
             prompt = prompts.get(probe.prompt)
             export = fmt.export(target, probe_tools(), prefix=prompt.text if prompt is not None else None)
