@@ -22,7 +22,7 @@ from typing import Any
 BEGIN, END = "<!-- tables: written by `make scoreboard` -->", "<!-- end of tables -->"
 LEVELS = ("core", "robust", "policy")
 KINDS = {"faults": "reading", "wrong": "call not made", "lost": "lost", "splits": "deltas", "cuts": "cut"}
-RETURNED = 160  # characters of what a parser returned, in a row
+RETURNED = 120  # characters of what a parser returned, in a row
 
 Finding = dict[str, Any]
 Findings = dict[str, list[Finding]]  # by the name and version of the parser

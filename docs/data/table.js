@@ -22,42 +22,44 @@ function compare(one, other) {
   return Number.isNaN(left) ? one.localeCompare(other) : left - right;
 }
 
+const MOST = 500; // rows that are shown at once
+
 for (const place of document.querySelectorAll(".csv-table")) {
   fetch(place.dataset.file).then((answer) => answer.text()).then((text) => {
-    const [head, ...rows] = rowsOf(text);
+    const [head, ...rows] = rowsOf(text), linked = place.dataset.case ? head.indexOf("case") : -1;
     const field = place.appendChild(document.createElement("input"));
     field.placeholder = "Filter rows";
     field.setAttribute("aria-label", "Filter rows");
-    const table = place.appendChild(document.createElement("table"));
-    const add = (cells, kind) => {
-      const line = table.insertRow();
-      for (const cell of cells) line.appendChild(document.createElement(kind)).textContent = cell;
-      return line;
-    };
-    const headings = add(head, "th").cells;
-    const lines = rows.map((row) => [add(row, "td"), row]);
-    const linked = place.dataset.case ? head.indexOf("case") : -1;
-    for (const [line, row] of linked < 0 ? [] : lines) {
-      const link = document.createElement("a");
-      link.textContent = row[linked];
-      link.href = place.dataset.case + row[linked];
-      line.cells[linked].replaceChildren(link);
-    }
-    field.addEventListener("input", () => {
+    const count = place.appendChild(document.createElement("p"));
+    const table = place.appendChild(document.createElement("table")), body = table.createTBody();
+    const cell = (line, kind, text) => { const made = line.appendChild(document.createElement(kind)); made.textContent = text; return made; };
+    const draw = () => {
       const words = field.value.toLowerCase().split(/\s+/);
-      for (const [line, row] of lines) line.hidden = !words.every((word) => row.join(" ").toLowerCase().includes(word));
-    });
-    for (const [column, heading] of [...headings].entries()) {
+      const found = rows.filter((row) => words.every((word) => row.join(" ").toLowerCase().includes(word)));
+      body.replaceChildren();
+      for (const row of found.slice(0, MOST)) {
+        const line = body.insertRow();
+        for (const [column, text] of row.entries()) {
+          const made = cell(line, "td", column === linked ? "" : text);
+          if (column === linked) Object.assign(made.appendChild(document.createElement("a")), { textContent: text, href: place.dataset.case + text });
+        }
+      }
+      count.textContent = found.length > MOST ? `${MOST} of ${found.length} rows; filter for others` : `${found.length} rows`;
+    };
+    const top = table.createTHead().insertRow(), headings = head.map((name) => cell(top, "th", name));
+    for (const [column, heading] of headings.entries()) {
       heading.tabIndex = 0;
       const sort = () => {
         const up = heading.getAttribute("aria-sort") !== "ascending";
         for (const each of headings) each.removeAttribute("aria-sort");
         heading.setAttribute("aria-sort", up ? "ascending" : "descending");
-        const sorted = [...lines].sort(([, one], [, other]) => compare(one[column], other[column]) * (up ? 1 : -1));
-        for (const [line] of sorted) line.parentNode.append(line);
+        rows.sort((one, other) => compare(one[column], other[column]) * (up ? 1 : -1));
+        draw();
       };
       heading.addEventListener("click", sort);
       heading.addEventListener("keydown", (event) => event.key === "Enter" && sort());
     }
+    field.addEventListener("input", draw);
+    draw();
   });
 }

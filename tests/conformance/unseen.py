@@ -25,16 +25,27 @@ from typing import Any
 
 import toolgram
 from tests.conformance.fetch_templates import TEMPLATES
-from tests.conformance.roundtrip import DATA, TOOLS, Outcome, Row, canonical, derive_anew, difference, run_row
+from tests.conformance.roundtrip import (
+    DATA,
+    TOOLS,
+    Outcome,
+    Row,
+    canonical,
+    derive_anew,
+    difference,
+    run_row,
+)
 from toolgram.derive.comparing import shared_length
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate
+from toolgram.derive.report import DeriveReport
 
 USER = "Please look at this for me."
 SEEN = DATA.parent / "templates"
 _IDS = ("a1B2c3D4e", "f5G6h7I8j", "k9L0m1N2o")
 _KEYS = ("reasoning_content", "thinking", "reasoning", "thought")
 _BOS, _EOS = "<s>", "</s>"
+_SHOWN = 200  # characters of a reason
 
 
 def messages() -> dict[str, dict[str, Any]]:
@@ -276,21 +287,21 @@ CLASSES = (
     ),
     ("calls in tags of several tokens, closed after the last part", "read"),
     ("a prompt that opens the answer", "read"),
-    ("text in markers of its own where it has special characters, such as CDATA", "read"),
+    ("text in markers of its own if it has special characters, such as CDATA", "read"),
     ("a second header between reasoning and call", "read"),
     ("a thought between two equal delimiters", "read"),
-    ("content in markers only where calls follow", "read"),
+    ("content in markers only if calls follow", "read"),
     ("a prompt that writes the marker before the name of a call", "read: the marker begins the call"),
     ("a role header that comes again before each part, or each call in a turn of its own", "read"),
     ("calls that are nearly JSON, or the `repr` of a Python dict", "read, JSON as well; a warning"),
     ("nested elements, a marker in front of each tag", "read; not `ok`, as what is empty is printed alike"),
-    ("nested elements in bare tags", "as text, or by a shipped format; not `ok` where anything is lost"),
+    ("nested elements in bare tags", "as text, or by a shipped format; not `ok` if anything is lost"),
     ("arguments as a JSON string outside of JSON", "not derived; not `ok`"),
     ("raw text that only the next marker ends", "read; calls are not exported"),
     ("a thought in a message of its own, or each call", "read"),
     ("turns that begin in a thought of which only the end is written", "read, after a role header that is a marker"),
     ("calls without any marker", "read; not `ok`, as prose may quote one"),
-    ("messages that are refused", "asked otherwise, alone and in pairs; not `ok` where one is never printed"),
+    ("messages that are refused", "tried in another way, alone and in pairs; not `ok` if one is never printed"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
 )
 
@@ -337,6 +348,25 @@ def section(results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def reasons(paths: Sequence[Path]) -> list[str]:
+    """Why no shipped format reads the calls of a template, for each that has none, as the report of derivation says."""
+    lines = ["", "### Templates that no shipped format reads", "", "| template | why |", "|---|---|"]
+    for path in paths:
+        report = derive_anew(path.read_text(encoding="utf-8"), _BOS, _EOS).report
+        assert report is not None
+        if report.shipped is None:
+            lines.append(f"| {path.stem} | {_reason(report)} |")
+    return lines
+
+
+def _reason(report: DeriveReport) -> str:
+    if report.found.calls == "none":
+        return "it prints no calls"
+    if not report.asked:
+        return "no shipped format has its markers of calls"
+    return f"`{' '.join(report.asked[0].replace('`', chr(39)).replace('|', '¦').split())[:_SHOWN]}`"
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Run all templates that are here. The exit status is 1 where a row is read wrongly and the report is `ok`."""
     arguments = argparse.ArgumentParser(prog="python -m tests.conformance.unseen")
@@ -365,7 +395,8 @@ def main(given: Sequence[str] | None = None) -> int:
         print(total)
     if options.write:
         before = options.write.read_text(encoding="utf-8").partition(HEADING)[0].rstrip("\n")
-        options.write.write_text(f"{before}\n\n{section(results)}", encoding="utf-8", newline="\n")
+        why = "\n".join(reasons(sorted({*SEEN.glob("*.jinja"), *paths}, key=lambda path: path.stem)))
+        options.write.write_text(f"{before}\n\n{section(results)}{why}\n", encoding="utf-8", newline="\n")
     return int(any(not each.exact for result in results if result.ok for each in result.outcomes))
 
 

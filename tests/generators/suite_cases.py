@@ -124,6 +124,11 @@ def expected(turn: Turn, calls: tuple[Call, ...] | None = None, status: str = "c
     return {"content": said or None, "reasoning": turn.reasoning or None, "calls": found}
 
 
+def level_of(turn: Turn) -> str:
+    """Return the level of a turn as it is written: no template prints text after a call, which has one reading."""
+    return "robust" if turn.after else "core"
+
+
 def case(name: str, clause: str, label: str, level: str, text: str, expect: dict[str, Any], why: str) -> Case:
     """A case of the generated ones."""
     return {
@@ -139,7 +144,7 @@ def templates(name: str, seed: int) -> Iterator[Case]:
         text = WRITERS[name](turn) if writable(name, turn) else None
         if text is not None and text not in seen:
             seen.add(text)
-            yield case(name, "template", label, "core", text, expected(turn), why)
+            yield case(name, "template", label, level_of(turn), text, expected(turn), why)
 
 
 def cut_off(name: str) -> Iterator[Case]:
@@ -252,7 +257,8 @@ def tokens(name: str) -> Iterator[Case]:
         return
     for label, turn, why in TURNS:
         if label in ("one-call", "text-call", "thought-call") and writable(name, turn):
-            yield with_ids(case(name, "template", label, "core", WRITERS[name](turn), expected(turn), why), special)
+            made = case(name, "template", label, level_of(turn), WRITERS[name](turn), expected(turn), why)
+            yield with_ids(made, special)
     mentioned = Turn("", content=f"One writes `{call}` for that.")
     if name in BARE or name in MESSAGES or "`" in call or not writable(name, mentioned):
         return
