@@ -250,8 +250,17 @@ def closed(text: str) -> Any:
 
 
 def normal(answer: Answer) -> str:
-    """Return an answer in one form."""
-    return json.dumps({key: answer.get(key) for key in ("content", "reasoning", "calls")}, ensure_ascii=False)
+    """Return an answer in one form: blanks are one space, and arguments that are JSON are spelled in one way."""
+    calls = [{**call, "arguments": _spelled(call["arguments"])} for call in answer.get("calls", ())]
+    texts = {key: blanks(answer.get(key)) for key in ("content", "reasoning")}
+    return json.dumps({**texts, "calls": calls}, ensure_ascii=False)
+
+
+def _spelled(arguments: str) -> str:
+    try:
+        return json.dumps(_plain(json.loads(arguments)), ensure_ascii=False)
+    except ValueError:
+        return arguments
 
 
 def blanks(text: str | None) -> str:

@@ -44,7 +44,7 @@ for (const place of document.querySelectorAll(".csv-table")) {
           if (column === linked) Object.assign(made.appendChild(document.createElement("a")), { textContent: text, href: place.dataset.case + text });
         }
       }
-      count.textContent = found.length > MOST ? `${MOST} of ${found.length} rows; filter for others` : `${found.length} rows`;
+      count.textContent = found.length > MOST ? `${MOST} of ${found.length} rows; filter for others` : `${found.length} ${found.length === 1 ? "row" : "rows"}`;
     };
     const top = table.createTHead().insertRow(), headings = head.map((name) => cell(top, "th", name));
     for (const [column, heading] of headings.entries()) {
