@@ -188,4 +188,5 @@ def installed() -> Iterator[None]:
         ours = import_module("toolgram.integrations")
         for name in (*contents, *OURS):
             sys.modules.pop(name, None)
+        for name in OURS:
             vars(ours).pop(name.rpartition(".")[2], None)

@@ -8,6 +8,7 @@ import toolgram
 from toolgram.cli.vllm_help import vllm
 
 
+@pytest.mark.filterwarnings("ignore:Setuptools is replacing distutils")  # of setuptools, when it looks for pip
 def test_the_command_line_of_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     vllm(None, None)
     said = capsys.readouterr().out
