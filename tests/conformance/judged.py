@@ -4,7 +4,7 @@
 
 Strategy: the rows and the comparison are those of `family_cases`.  A row's format follows from the class or family that
 it is a case of, or else from the markers in its text.  What a prompt has written is not part of a row, so a row agrees
-where it does with one of the prompts that its family has.  Where ours is no peer's reading, the first of `REASONS`
+if it does with one of the prompts that its family has.  If ours is no peer's reading, the first of `REASONS`
 that fits says why; a row that none fits is shown as open, with what was read.
 """
 
@@ -258,6 +258,11 @@ def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
     return bool(theirs.calls) and not any(name in row.text for name, _ in theirs.calls)
 
 
+def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The call has failed here, and the peer has it whole."""
+    return bool(_read(row).malformed) and not ours.calls and bool(theirs.calls)
+
+
 REASONS = (
     (_same_words, "blanks beside markers are dropped, and segments of text are joined by one"),
     *family_cases.REASONS[:4],
@@ -275,6 +280,7 @@ REASONS = (
     (_foreign_tokens, "tokens of the test's own tokenizer, even inside a marker, are text to every other model"),
     (_plain, "without a marker, text is content or a thought as the prompt has opened one; peers assume one"),
     (_thoughts, "a thought is reasoning once it is closed; peers lose its end or its beginning"),
+    (_unclosed, "a value ends at its own closing marker: without it, the call has failed; peers end it at an opener"),
 )  # fmt: skip
 
 
