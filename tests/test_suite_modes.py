@@ -1,8 +1,8 @@
 """The cases of the suite that deviate, read in other ways: by strict parsers, and from snapshots.
 
-Strategy: `suite_told.jsonl` says which cases have anomalies. A strict parser repairs nothing of them, and a call that
-was repaired is none for it. A snapshot may be taken after any delta: both parsers go on alike, each anomaly is told
-once, and the snapshot stays what it was.
+Strategy: `suite_told.jsonl` says which cases have anomalies. A strict parser repairs none of them, so it
+reads no call that needs a repair. A snapshot may be taken after any delta: both parsers go on alike, each anomaly is
+reported once, and the snapshot does not change.
 """
 
 from __future__ import annotations

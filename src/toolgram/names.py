@@ -26,7 +26,7 @@ SERVERS, KINDS = ("vllm", "sglang"), ("tool", "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The format that a name stands for, and why: "" for a name of its own or an alias, which need no reason."""
+    """The format of a name, and why it is this one: "" for its own name or an alias, which need no reason."""
 
     format: str
     why: str = ""

@@ -259,8 +259,9 @@ def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The call has failed here, and the peer has it whole."""
-    return bool(_read(row).malformed) and not ours.calls and bool(theirs.calls)
+    """The call has failed here for a parameter without its closing marker, and the peer has it whole."""
+    opened, closed = (len(re.findall(marker, row.text)) for marker in (r"<[\w:]*parameter[ =]", r"</[\w:]*parameter>"))
+    return opened > closed and bool(_read(row).malformed) and not ours.calls and bool(theirs.calls)
 
 
 REASONS = (

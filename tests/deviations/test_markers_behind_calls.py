@@ -1,7 +1,7 @@
 """Closing markers behind a call, wherever they come from: none is content, and none is lost without an anomaly.
 
 Strategy: in the examples of every format, each marker that is written as one that closes something (`</a>`, `[/A]`,
-`<|end_a|>`, `<a|>`) is put at each place behind a call, whole and cut off at the end of the output.
+`<|end_a|>`, `<a|>`) is put at each place after a call, whole and cut off at the end of the output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a string is, and what is no tool, in every target."""
+"""Strings in schemas, and what is refused as a tool, in every target."""
 
 from __future__ import annotations
 

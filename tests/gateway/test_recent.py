@@ -18,7 +18,7 @@ BODY: dict[str, Any] = {"messages": [{"role": "user", "content": "secret questio
 
 
 def shown(address: str, at: int = 0, what: str = "read", **asked: Any) -> Any:
-    """What the page is told of an answer; the newest is the first."""
+    """The page gets each answer, the newest first."""
     (group,) = get(f"{address}/answers", **asked).json()["groups"]
     return get(f"{address}/answers/{group['answers'][at]['id']}/{what}", **asked).json()
 
