@@ -19,10 +19,11 @@ from typing import Any
 from toolgram.formats import grammar_home
 from toolgram.limits import MOST_BLANKS
 from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
-from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run
+from toolgram.spec.data import END, TEXT, Literal, Run
 from toolgram.spec.declarations import FREE_TEXT, slashed
 from toolgram.spec.machine_file import MachineFile
 from toolgram.spec.machine_text import machine_text
+from toolgram.spec.vocabulary import RECOVERY_TRIGGERS
 
 BLANK = "WS"
 TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin

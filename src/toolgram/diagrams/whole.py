@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 
 from toolgram.diagrams.picture import Box, Edge, Picture
 from toolgram.diagrams.words import filled, trigger_in_words
-from toolgram.spec.data import END, RECOVERY_TRIGGERS, Spec, State, Transition
+from toolgram.spec.data import END, Spec, State, Transition
+from toolgram.spec.vocabulary import RECOVERY_TRIGGERS
 
 WIDEST_NAME = 20
 WIDEST_LABEL = 26

@@ -27,17 +27,8 @@ from toolgram.program.closing_markers import (
     find_open_markers,
 )
 from toolgram.program.expected import what_follows
-from toolgram.program.expressions import (
-    Beginnings,
-    firsts_of,
-    may_begin,
-    over_text,
-)
-from toolgram.program.look_ahead import (
-    Way,
-    name_ahead,
-    partial_pattern,
-)
+from toolgram.program.expressions import Beginnings, firsts_of, may_begin, over_text
+from toolgram.program.look_ahead import Way, name_ahead, partial_pattern
 from toolgram.program.openers import find_announced_names, find_openers
 from toolgram.program.state import (
     ENVELOPE,

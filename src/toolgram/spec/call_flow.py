@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from toolgram.errors import FormatError
 from toolgram.limits import MAX_FLOW_STEPS
-from toolgram.spec.data import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
+from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Spec, State, Transition, loops, rows_of
+from toolgram.spec.vocabulary import ISLAND_TRIGGERS
 
 ANY_KEY = "*"
 LIST = ("start_array", "end_array")
@@ -108,7 +109,7 @@ def _follow(
             after = replace(after, parents=() if listed else None, in_list=listed, path="")
         if transition.trigger == "malformed":
             after = replace(after, parents=None, in_list=False, path="")
-        after = _enter(transition, source, dest, _loops(rows, dest), after)
+        after = _enter(transition, source, dest, loops(rows[dest.name]), after)
         closes = after.parents is None and (
             transition.trigger in ("recovered", UNCLOSED)
             or (transition.trigger == "end_map item" and before.parents is not None)
@@ -120,12 +121,7 @@ def _follow(
             for action in closing.actions:
                 after = _act(action, closing, dest, after)
             last = spec.states[closing.dest]
-            yield closing.dest, _enter(closing, dest, last, _loops(rows, last), after)
-
-
-def _loops(rows: Rows, state: State) -> bool:
-    """Return whether text keeps the machine in the state."""
-    return TEXT in rows[state.name] and rows[state.name][TEXT].dest == state.name
+            yield closing.dest, _enter(closing, dest, last, loops(rows[last.name]), after)
 
 
 # --- what may come -------------------------------------------------------------------------------------------------
@@ -394,9 +390,9 @@ def _end(transition: Transition, source: State, position: Position) -> None:
 # --- where a transition may lead -----------------------------------------------------------------------------------
 
 
-def _enter(transition: Transition, source: State, dest: State, loops: bool, position: Position) -> Position:
+def _enter(transition: Transition, source: State, dest: State, stays: bool, position: Position) -> Position:
     """Return the position in the state that a transition leads to."""
-    _check_open_call(transition, dest, loops, position)
+    _check_open_call(transition, dest, stays, position)
     _check_held(transition, source, dest, position)
     _check_place(transition, source, dest, position)
     if dest.meaning != "value":
@@ -409,10 +405,10 @@ def _enter(transition: Transition, source: State, dest: State, loops: bool, posi
     return replace(position, arguments=VALUE)
 
 
-def _check_open_call(transition: Transition, dest: State, loops: bool, position: Position) -> None:
+def _check_open_call(transition: Transition, dest: State, stays: bool, position: Position) -> None:
     """Check that no call is open in text, and that arguments are open where they are read."""
     name, meaning = dest.name, dest.meaning
-    if position.started and (meaning == "malformed" or loops):
+    if position.started and (meaning == "malformed" or stays):
         raise _Fault(f"the call is still open in {name}", "write `after: end_call` (or `fail_call`)")
     if meaning == "arguments" and position.arguments != OPEN:
         raise _Fault(f"{name} reads arguments, and none begin", "write `trigger: object_start`")
@@ -440,7 +436,7 @@ def _check_held(transition: Transition, source: State, dest: State, position: Po
 def _check_place(transition: Transition, source: State, dest: State, position: Position) -> None:
     """Check that what a state reads can come after this trigger, in or outside of the JSON around a call."""
     name, meaning, trigger = dest.name, dest.meaning, transition.trigger
-    if meaning in ("content", "reasoning", "malformed", "value") and position.parents is not None:
+    if (dest.is_text or meaning in ("malformed", "value")) and position.parents is not None:
         raise _Fault(
             f"the JSON around the call is still open in {name}",
             f"write `- {{trigger: end_map item, source: {source.name}, dest: {name}}}`",

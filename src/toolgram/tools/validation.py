@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.errors import ToolgramError
 from toolgram.late_imports import install_line
@@ -24,21 +24,7 @@ from toolgram.tools.reading import read_tools
 if TYPE_CHECKING:
     import jsonschema_rs
 
-
-class Checkable(Protocol):
-    """A `toolgram.message.Message`. This module is below that one, and the calls are read, not made."""
-
-    @property
-    def tool_calls(self) -> Sequence[Any]:
-        """The calls that are complete or truncated."""
-
-    @property
-    def malformed(self) -> Sequence[Any]:
-        """The calls that failed."""
-
-    @property
-    def anomalies(self) -> Sequence[Any]:
-        """What was unusual, with the reasons of failed calls."""
+    from toolgram.message import Message
 
 
 class Fault(NamedTuple):
@@ -74,7 +60,7 @@ class CheckedCall:
         return f"The call of {_short(self.name)} was not made:\n{said}\nCorrect this and call again."
 
 
-def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCall]:
+def validate(message: Message, tools: Sequence[Any] | None) -> list[CheckedCall]:
     """Validate every call of the message, in order, those that were cut off or malformed last.
 
     `tools` are in any known shape. Raises ToolgramError where their shape is unknown, and where jsonschema-rs is not
