@@ -238,8 +238,8 @@ def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]
             f"`suffix` is {suffix!r}, which no marker has"
             if not suffixed
             else f"`suffix` is {suffix!r}, and not a sign with up to {LONGEST_WORD} letters, digits, `_` and `-` "
-            "behind it",
-            "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
+            "after it",
+            "write what every marker has after its name, such as `suffix: ':opensource'`, or remove the line",
         )
 
 

@@ -58,7 +58,7 @@ class _Fault(Exception):
 
 
 def call_faults(spec: Spec) -> Iterator[FormatError]:
-    """Yield the transitions whose actions cannot work, or that lead where they cannot."""
+    """Yield the transitions whose actions cannot work, or that lead to a state to which they cannot."""
     rows = rows_of(spec)
     lists = any(transition.trigger == "start_array" for transition in spec.transitions)
     found: dict[str, set[Position]] = {spec.initial: {Position()}}
@@ -145,7 +145,7 @@ def _outside(trigger: str, source: State, position: Position, lists: bool) -> li
     """After text, the end of the output, or what does not fit."""
     if trigger == TEXT:
         if source.held and position.started:
-            raise _Fault("text would stand in an open call", "remove the transition on TEXT, or the tag `held`")
+            raise _Fault("there would be text in an open call", "remove the transition on TEXT, or the tag `held`")
         return [Position() if source.held else position]
     if trigger == END:
         return [] if source.held and position.parents is not None else [position]
@@ -267,7 +267,7 @@ def _act(action: str, transition: Transition, source: State, position: Position)
 
 def _start_call(position: Position) -> Position:
     if position.started:
-        raise _Fault("`start_call` where a call is open", "write `end_call` before it")
+        raise _Fault("`start_call` while a call is open", "write `end_call` before it")
     if not position.named:
         raise _Fault("`start_call` before `name`", "write `after: [name, start_call]`, or `name` on the way")
     return replace(position, started=True, named=False, identified=False)
@@ -275,7 +275,7 @@ def _start_call(position: Position) -> Position:
 
 def _end_call(position: Position) -> Position:
     if not position.started:
-        raise _Fault("`end_call` where no call is open", "write `after: [start_call, end_call]`, or remove it")
+        raise _Fault("`end_call` while no call is open", "write `after: [start_call, end_call]`, or remove it")
     if position.arguments != DONE:
         raise _Fault(*_UNFINISHED[position.arguments])
     return position.over()
@@ -283,7 +283,7 @@ def _end_call(position: Position) -> Position:
 
 def _close_unclosed(position: Position) -> Position:
     if position.arguments != OPEN:
-        raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
+        raise _Fault("`unclosed_arguments` while no arguments are open", "remove `unclosed_arguments`")
     return replace(position, arguments=DONE, closed_by="")
 
 
@@ -314,16 +314,16 @@ def _after_name(source: State, position: Position) -> bool:
 
 # Actions that change no position: what must be true for them, what is wrong if it is not, and the remedy.
 _NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
-    "unclosed_value": (_in_value, "where no value is read", "remove it"),
-    "unclosed_argument": (_in_value, "where no value is read", "remove it"),
-    "late_call_id": (lambda source, position: position.started, "where no call is open", "write `after: call_id`"),
+    "unclosed_value": (_in_value, "while no value is read", "remove it"),
+    "unclosed_argument": (_in_value, "while no value is read", "remove it"),
+    "late_call_id": (lambda source, position: position.started, "while no call is open", "write `after: call_id`"),
     "unopened_reasoning": (
         lambda source, position: source.meaning == "content",
-        "where no content is read",
+        "while no content is read",
         "remove it",
     ),
-    "called_name": (_after_name, "where no name was read", "write it after `name`"),
-    "declared_name": (_after_name, "where no name was read", "write it after `name`"),
+    "called_name": (_after_name, "before any name was read", "write it after `name`"),
+    "declared_name": (_after_name, "before any name was read", "write it after `name`"),
 }
 _ARGUMENTS = {
     "no_arguments": (NONE, DONE),
@@ -332,14 +332,14 @@ _ARGUMENTS = {
     "close_arguments": (PARTS, DONE),
 }
 _MISPLACED = {
-    "no_arguments": ("`no_arguments` where the call has arguments", "remove `no_arguments`"),
-    "open_arguments": ("`open_arguments` where the call has arguments", "remove `open_arguments`"),
+    "no_arguments": ("`no_arguments` although the call has arguments", "remove `no_arguments`"),
+    "open_arguments": ("`open_arguments` although the call has arguments", "remove `open_arguments`"),
     "argument_key": (
         "`argument_key` outside of `open_arguments` and `close_arguments`, or before the value of another key",
         "write `after: [start_call, open_arguments, argument_key]`, and a state tagged `value` after each key",
     ),
     "close_arguments": (
-        "`close_arguments` where no arguments are open, or a key has no value",
+        "`close_arguments` while no arguments are open, or a key has no value",
         "write `open_arguments` where the arguments begin, and a state tagged `value` after each key",
     ),
 }
@@ -363,13 +363,13 @@ def _take_text(action: str, transition: Transition, position: Position) -> Posit
     trigger = transition.trigger
     event = trigger.partition(" ")[0]
     if (not trigger.isupper() and event not in _EVENTS_WITH_TEXT[action]) or trigger in (TEXT, "map_key"):
-        raise _Fault(f"`{action}` where no text is read", f"write `{action}` on the transition that reads it")
+        raise _Fault(f"`{action}` while no text is read", f"write `{action}` on the transition that reads it")
     if action == "argument_key":
         if position.arguments != PARTS:
             raise _Fault(*_MISPLACED[action])
         return replace(position, arguments=KEYED)
     if position.started or (action == "name" and position.named):
-        raise _Fault(f"`{action}` where the call has a name already", f"remove `{action}`, or end the call before")
+        raise _Fault(f"`{action}` although the call has a name already", f"remove `{action}`, or end the call before")
     return replace(position, named=True) if action == "name" else replace(position, identified=True)
 
 

@@ -226,7 +226,7 @@ _CALL_ACTIONS = frozenset(
 
 
 def text_only(spec: Spec) -> Spec:
-    """Return the same specification without its calls: a row stays where text can follow and no call has begun.
+    """Return the same specification without its calls: a row stays if text can follow it and no call has begun.
 
     Its parsers read content and reasoning, drop the markers of both, and leave the text of a call as content. It is for
     requests that declare no tools. The grammar is the whole one.
@@ -246,7 +246,7 @@ def text_only(spec: Spec) -> Spec:
 
 
 def _headers_of_calls(spec: Spec) -> set[str]:
-    """Return the held states of a call's header, where a marker in it begins a header of content or reasoning as well.
+    """Return the held states of a call's header, if a marker in it also begins a header of content or reasoning.
 
     They stay: what follows a recipient would be read as if it had none. At the end of such a header the candidate is
     rejected, and its text is content.

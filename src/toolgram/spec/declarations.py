@@ -2,7 +2,7 @@
 
 Strategy: free text and values follow from the machine, so a grammar only names them.  What they are is computed once
 the machine is compiled (`program.free_text`).  This module knows their names, and writes their definitions into the
-text of a grammar: in place of its declarations, or as `%override` where an imported file declares them.
+text of a grammar: in place of its declarations, or as `%override` if an imported file declares them.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def _transition_faults(
         )
     elif trigger == TEXT and not (dest.is_text and loops(rows[dest.name])):
         fault = (
-            f"TEXT leads to {dest.name}, where text does not go on",
+            f"TEXT leads to {dest.name}, in which text does not go on",
             f'write `- {{trigger: TEXT, source: {dest.name}, dest: "="}}`',
         )
     elif trigger == "malformed" and (dest.held or not (dest.is_text or dest.meaning == "malformed")):
@@ -234,7 +234,7 @@ def _transition_faults(
         )
     elif trigger == "recovered" and (dest.held or dest.meaning in ("arguments", "value", "ignored", "malformed")):
         fault = (
-            f"`recovered` leads to {dest.name}, where no text can go on",
+            f"`recovered` leads to {dest.name}, in which no text can go on",
             f"write `- {{trigger: recovered, source: {name}, dest: {spec.initial}}}`",
         )
     elif trigger == "object_start" and dest.meaning != "arguments":
@@ -244,7 +244,7 @@ def _transition_faults(
         )
     elif trigger == "object_empty" and not _reads_python(spec, rows[name]):
         fault = (
-            "`object_empty` comes only where Python arguments may begin",
+            "`object_empty` comes only in a state in which Python arguments may begin",
             f"add `- {{trigger: object_start, source: {name}, dest: ...}}` to a state with `tags: [arguments, python]`",
         )
     if fault:

@@ -2,7 +2,7 @@
 
 Strategy: walk the data beside the tables of `vocabulary`, and refuse the first difference, at its line.  A remedy is
 an entry that can be pasted; for a name that is nearly a known one it is that name.  What the entries mean together
-(does each state exist, can this order of actions work) is checked later, where it is known.
+(does each state exist, can this order of actions work) is checked later, when it is known.
 """
 
 from __future__ import annotations

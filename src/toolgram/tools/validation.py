@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolgram.errors import ToolgramError
 from toolgram.late_imports import install_line
@@ -24,7 +24,13 @@ from toolgram.tools.reading import read_tools
 if TYPE_CHECKING:
     import jsonschema_rs
 
-    from toolgram.message import Message
+
+class Checkable(Protocol):
+    """A `toolgram.message.Message`. This module is below that one, and the calls are read, not made."""
+
+    tool_calls: Any  # those that are complete or truncated
+    malformed: Any  # those that failed
+    anomalies: Any  # what was unusual, with the reasons of failed calls
 
 
 class Fault(NamedTuple):
@@ -53,17 +59,17 @@ class CheckedCall:
 
     @property
     def reply(self) -> str:
-        """What to send to the model as the result of the call; "" where nothing is wrong."""
+        """What to send to the model as the result of the call; "" if nothing is wrong."""
         if not self.faults:
             return ""
         said = "\n".join(f"- {fault}" for fault in self.faults)
         return f"The call of {_short(self.name)} was not made:\n{said}\nCorrect this and call again."
 
 
-def validate(message: Message, tools: Sequence[Any] | None) -> list[CheckedCall]:
+def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCall]:
     """Validate every call of the message, in order, those that were cut off or malformed last.
 
-    `tools` are in any known shape. Raises ToolgramError where their shape is unknown, and where jsonschema-rs is not
+    `tools` are in any known shape. Raises ToolgramError if their shape is unknown, or if jsonschema-rs is not
     installed. Costs about ten microseconds per call, and a millisecond for a schema that was not seen before.
     """
     declared = {tool.name: tool for tool in read_tools(tools) if tool.name}
