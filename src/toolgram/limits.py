@@ -260,9 +260,6 @@ MOST_PREFIXES = 64
 LONGEST_PREFIX = 256
 # Tags of requests that are kept: an agent sends the same tools again and again, and few agents share a server.
 MOST_TAGS = 128
-# Outputs that are recorded because they could not be read, and characters of one: a disk must not fill.
-MOST_RECORDED = 100
-LONGEST_RECORDED = 1_000_000
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import GROUPS, Server
 from tests.integrations.vllm_ways import OLD
 from toolgram.integrations import observing, vllm_parsers
+from toolgram.integrations.vllm_patches import PATCHES
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -96,16 +98,13 @@ def test_a_format_that_fits(name: str, said: list[str]) -> None:
 def test_a_template_that_only_the_server_is_given(name: str, given: str | None, warned: bool, said: list[str]) -> None:
     server = Server(Pieces([], MARKERS, chat_template=TEMPLATE), name, name)
 
-    class Serving(SimpleNamespace):
-        """As vLLM's own, which make a parser for each request."""
+    async def make(renderer: Any) -> None:
+        """As vLLM's own renderer, which makes a parser for each request."""
+        server.parser(server.request(TOOLS), [0])
 
-        __module__ = "vllm.entrypoints.openai.chat_completion.serving"
-
-        def make(self) -> Any:
-            return server.parser(server.request(TOOLS), [0])
-
+    (renderer,) = (each for each in PATCHES if each.name == "preprocess_chat")
     for _ in range(3):
-        Serving(chat_template=given).make()
+        asyncio.run(renderer.around(make)(SimpleNamespace(chat_template=given)))
     assert len(said) == warned
     assert not warned or "TOOLGRAM_CHAT_TEMPLATE" in said[0]
 
