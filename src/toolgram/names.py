@@ -146,7 +146,7 @@ def _aliases(names: Names, shipped: Iterable[str]) -> dict[str, str]:
 
 
 def _patterns(names: Names, shipped: Iterable[str]) -> dict[str, str]:
-    """Texts in models' ids. A format's own name is one, unless the file gives the same text to another format."""
+    """Return texts in models' ids. A format's own name is one, unless the file gives it to another format."""
     own = {name.replace("_", joint): name for name in (*names.entries, *shipped) for joint in ("-", "")}
     return own | {text: name for name, entry in names.entries.items() for text in entry.models}
 

@@ -243,7 +243,7 @@ def _triggers(fmt: Format, rows: dict[str, dict[str, Transition]], state: str, s
 
 
 def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
-    """ijson's events as triggers, arguments as one value."""
+    """Yield ijson's events as triggers, arguments as one value."""
     same, states = fmt.spec.same_path, fmt.spec.states
     arguments = {t.trigger for t in fmt.spec.transitions if states[t.dest].meaning == "arguments"}
     if any(t.trigger == "map_key item.*" for t in fmt.spec.transitions):
@@ -270,5 +270,5 @@ def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
 
 
 def _plain(trigger: str) -> str:
-    """`string item.name f` without its value; any other trigger as it is."""
+    """Return `string item.name f` without its value, and any other trigger as it is."""
     return " ".join(trigger.split(" ", 2)[:2]) if trigger.startswith("string ") else trigger

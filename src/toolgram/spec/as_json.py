@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 def sealed(content: Mapping[str, Any]) -> str:
-    """JSON with a checksum in front, for a file that may get damaged."""
+    """Return JSON with a checksum in front, for a file that may get damaged."""
     text = json.dumps(content, ensure_ascii=True)
     return f"{_checksum(text)}\n{text}"
 

@@ -139,7 +139,7 @@ def _usual_function(tool: Any) -> Any:
 
 
 def tool_schemas(*tools: Any) -> list[dict[str, Any]]:
-    """Tools as the chat completions API takes them, from Python functions, pydantic model classes, or any known shape.
+    """Return tools as chat completions take them, from Python functions, pydantic model classes, or any known shape.
 
     A function's name, parameters, defaults and docstring are used. Simple annotations are read as they are, others by
     pydantic, if it is installed. Raises ToolgramError for what cannot be declared, with the parameter and the
