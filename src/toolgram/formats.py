@@ -384,7 +384,7 @@ class Format:
         """Return a parser that continues from `Parser.snapshot`. Its message begins there, with the open call if any.
 
         `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them. Raises
-        ToolgramError if `state` is no snapshot, or one of another format or version. Takes less than a millisecond.
+        ToolgramError if `state` is not a snapshot, or one of another format or version. Takes less than a millisecond.
         """
         from toolgram.runtime.snapshots import VERSION
 

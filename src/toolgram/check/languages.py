@@ -235,7 +235,7 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
     for trigger, transition in row.items():
         dest = transition.dest
         if "unclosed_argument" in transition.actions:
-            continue  # the call is malformed, so it is no part of the language
+            continue  # the call is malformed, so it is not part of the language
         if trigger in spec.terminals:
             yield trigger, dest
         elif trigger == TEXT:

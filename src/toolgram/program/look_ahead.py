@@ -120,7 +120,7 @@ class _Branches:
     """The ways on from one state, as they are gathered. Markers with the same way on are written together."""
 
     def __init__(self) -> None:
-        self.runs: list[tuple[str, str]] = []  # expressions of text that is no marker: whole, and as far as it has come
+        self.runs: list[tuple[str, str]] = []  # expressions of text, not of markers: whole, and as far as it has come
         self.texts: list[str] = []  # markers, of which any may only have begun
         self._markers: dict[Way, list[str]] = {}
 

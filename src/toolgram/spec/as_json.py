@@ -41,7 +41,7 @@ def _checksum(text: str) -> str:
 def checksum(pieces: Iterable[bytes]) -> str:
     """Return the checksum of bytes in pieces, lengths included. It finds damage and edits that do not hide themselves.
 
-    It is no cryptographic hash: to load the code for one takes as long as a tenth of a fresh process.
+    It is not a cryptographic hash: to load the code for one takes as long as a tenth of a fresh process.
     """
     sizes, found = [], 0
     for piece in pieces:

@@ -3,7 +3,7 @@
 Strategy: an abstract interpretation.  A *position* says how far a call is (named, started, its arguments) and which
 JSON is open around it; there are few.  From the initial state each transition is followed from each position in
 which its trigger can come, and its actions change the position.  What an action needs and does not find, and what a
-state cannot be entered with, is a fault of the transition.  A trigger that cannot come is no fault here.
+state cannot be entered with, is a fault of the transition.  A trigger that cannot come is not a fault here.
 
 What the runtime does is the model: a held state is committed or rejected as a whole (so a call starts outside of it),
 the end of the output ends an open call as truncated, and text that does not fit leaves all embedded values.
