@@ -120,7 +120,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "a width among the values of %": ("{{ '%*d' % (999999999, 1) }}", "width"),
     "a precision among the values": ("{{ '%.*f' % (999999999, 1.5) }}", "width"),
     "a width in bytes": ("{{ '%999999999d'.encode() % 1 }}", "width"),
-    "many fields": (LONG + "{{ ('{0}' * 100000).format(long) }}", "more than"),
+    "many fields": (LONG + "{{ ('{0}' * 100000).format(long) }}", "longer"),
     "many fields of %": (LONG + "{{ ('%(a)s' * 100000) % {'a': long} }}", "longer"),
     "bytes": ("{{ 'a'.encode() * 9999999999 }}", "longer"),
     "bytes in the middle": ("{{ 'a'.encode().center(9999999999) }}", "pads"),

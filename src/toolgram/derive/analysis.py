@@ -94,8 +94,6 @@ def _reasoning(
     """Return the readings of the calls, and the reasoning, for the role header as it is now known."""
     conversation.phase = "T1"
     calls = read_all(conversation, style) if style else None
-    if style and calls is None:
-        conversation.leave_unexplained("the template prints calls, but not in a way that could be read")
     conversation.phase = "R1-R3"
     opened = {name: conversation.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(conversation, opened, _before_calls(conversation, style if calls else None)), calls
@@ -275,7 +273,9 @@ def _shapes(conversation: Conversation, calls: CallsFormat | None) -> dict[Parts
 def _explain(result: DiffAnalysisResult) -> None:
     """Say what the template does not print."""
     report = result.report
-    if result.calls is None:
+    if result.calls is None and result.prints_calls == "yes":
+        report.leave_unexplained("the template prints calls, but not in a way that could be read")
+    elif result.calls is None:
         refused = result.prints_calls == "refused"
         how = "refuses tool calls; it does not show" if refused else "prints no tool calls; it cannot show"
         report.warn(f"the template {how} how the model writes them")

@@ -72,16 +72,15 @@ def answer(derive: Callable[..., Any]) -> None:
 
 def _limit(seconds: float) -> None:
     """Limit the memory of this process, and how much more processor time it may use, as far as the system can."""
-    if resource is None:
-        return
-    most = {
-        resource.RLIMIT_AS: CHILD_MEGABYTES << 20,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1,
-    }
-    for kind, limit in most.items():
-        _, known = resource.getrlimit(kind)
-        bound = limit if known == resource.RLIM_INFINITY else min(limit, known)
-        with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (bound, bound))
+    if resource is not None:
+        most = {
+            resource.RLIMIT_AS: CHILD_MEGABYTES << 20,
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1,
+        }
+        for kind, limit in most.items():
+            _, known = resource.getrlimit(kind)
+            bound = limit if known == resource.RLIM_INFINITY else min(limit, known)
+            with suppress(OSError, ValueError):
+                resource.setrlimit(kind, (bound, bound))

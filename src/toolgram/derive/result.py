@@ -268,18 +268,13 @@ class GenerationPrompt:
 class MessageForm:
     """How messages must be given to this template, as found by trying."""
 
-    empty_content: Any = ""  # what stands for no content: "", None, "absent", or a text that is taken out again
+    empty_content: str | None = ""  # what stands for no content
     reasoning_keys: tuple[str, ...] = ()
     content_in_blocks: bool = False  # content is a list of blocks of the type "text"
     reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"
     arguments_as_string: bool = False
-    ids: str = ""  # the kind of call ids that are given, one of `conversation.IDS`
-    with_results: bool = False  # the results of calls are given after them
     with_user: bool = False  # another message of the user is given after an answer
-    thought_with_calls: bool = False  # calls are given with a thought, whose text is taken out again
-    tools_with_calls: bool = False  # calls need declared tools, and other messages are refused where there are any
     tools: str = "typed"  # tools are declared with "typed" parameters, with "text" parameters only, or "none"
-    with_system: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables that the template needs to be defined
 
 

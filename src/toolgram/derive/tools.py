@@ -21,8 +21,6 @@ from toolgram.derive.conversation import (
     CALLS,
     CONTENT,
     EITHER,
-    FILLER,
-    IDS,
     NOTHING,
     REASONING,
     TYPED,
@@ -62,45 +60,21 @@ class Calls:
 
 
 def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
-    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none.
-
-    Where it refuses them in every form, they are tried with ids of other kinds, with results after them, and with a
-    thought.
-    """
-    plain = conversation.form
-    tools = EITHER if plain.tools == "none" else (False,)
-    for form in forms(plain, tools_with_calls=tools, thought_with_calls=EITHER, ids=IDS, with_results=EITHER):
-        conversation.form = form
-        style, refused = _settle(conversation)
-        if not refused:
-            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(form.ids)
-            needed += ["results after them"] * form.with_results + ["a thought"] * form.thought_with_calls
-            needed += ["tools"] * form.tools_with_calls
-            if needed:
-                how = f"calls are given with {' and '.join(needed)}"
-                conversation.found("T1", how, "in any other form they are refused")
-            return style
-    conversation.form = plain
-    return None
-
-
-def _settle(conversation: Conversation) -> tuple[ArgumentsStyle | None, bool]:
-    """Return the style for one kind of ids, and whether every form was refused."""
-    plain, fallback, refused = conversation.form, None, True
-    either = list(forms(plain, arguments_as_string=EITHER, empty_content=("", None, "absent", FILLER)))
+    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none."""
+    fallback = None
+    either = list(forms(conversation.form, arguments_as_string=EITHER, empty_content=("", None)))
     for conversation.form in either:
         turn = conversation.turn(None, None, CALLS[:1])
-        refused = refused and turn is None
         if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
             continue
         style = style_of(turn, CALLS[0].arguments)
         readable = style in _READABLE and not (conversation.form.arguments_as_string and _is_text(turn, style))
         if style is not None and readable:
-            return _settled(conversation, style, turn), False
+            return _settled(conversation, style, turn)
         if style is not None and fallback is None:
             fallback = conversation.form, style
     conversation.form = fallback[0] if fallback else either[0]
-    return fallback[1] if fallback else None, refused
+    return fallback[1] if fallback else None
 
 
 def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
@@ -112,8 +86,6 @@ def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
 def _settled(conversation: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
     if conversation.form.arguments_as_string:
         conversation.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
-    if conversation.form.empty_content == FILLER:
-        conversation.found("T1", "calls are printed beside content only", "without content they are refused", turn)
     if conversation.form.empty_content == "":
         empty, conversation.form = conversation.form, replace(conversation.form, empty_content=None)
         shorter = conversation.turn(None, None, CALLS[:1])
