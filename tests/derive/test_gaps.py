@@ -27,6 +27,8 @@ def each(argument: str) -> str:
 
 
 QUOTED = "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}"
+ITEMS = "{% for x in v %}<i>{{ x }}</i>{% endfor %}"
+ELEMENTS = "{% if v is string or v is number or v is none %}{{ v }}{% else %}" + ITEMS + "{% endif %}"
 ON_A_LINE, BELOW = (
     "$ " + NAME + each(" --{{ k }} " + VALUE) + "\n",
     "@call " + NAME + "\n" + each("{{ k }}=" + VALUE + "\n"),
@@ -63,13 +65,17 @@ NAMED = {
         with_calls("<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"),
         "escaped for URLs",
     ),
+    "elements inside values": (
+        with_calls("<c>" + NAME + each("<{{ k }}>" + ELEMENTS + "</{{ k }}>") + "</c>"),
+        "how an argument of the type array is written was not understood",
+    ),
     "content as JSON": (
         with_calls("<c>" + NAME + ARGUMENTS + "</c>", content="{{ m.content|tojson if m.content }}"),
         "as a JSON string",
     ),
     "a message as one JSON object": (
-        START + "{{ {'content': m.content, 'calls': m.tool_calls}|tojson if m.role == 'assistant' else m.content }}"
-        + TURN_END + PROMPT, "as a JSON string",
+        START + "{{ {'content': m.content, 'calls': m.tool_calls or []}|tojson if m.role == 'assistant' "
+        + "else m.content }}" + TURN_END + PROMPT, "as a JSON string",
     ),
     "a prefix on each line": (
         with_calls(

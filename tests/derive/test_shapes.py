@@ -125,14 +125,6 @@ def test_calls_that_are_nearly_json_are_read_as_json(call: str, read: bool) -> N
         assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]
 
 
-def test_elements_inside_arguments_are_lists_and_objects() -> None:
-    fmt = derived("marked_elements")
-    tags = "]~[<tags>]~[<item>x]~[</item>]~[<item>y <b>]~[</item>]~[</tags>"
-    where = "]~[<where>]~[<city>Paris]~[</city>]~[<at>]~[<x>1]~[</x>]~[</at>]~[</where>"
-    message = fmt.parse(f']~[<do name="f">{tags}{where}]~[</do>')
-    assert calls_of(message) == [("f", {"tags": ["x", "y <b>"], "where": {"city": "Paris", "at": {"x": 1}}})]
-
-
 STRINGS = [
     "<call>NAME ARGUMENTS</call>",
     "[TOOL] NAME: ARGUMENTS\n",

@@ -57,7 +57,6 @@ class FormatBuilder:
     rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
     imports: dict[str, list[str]] = field(default_factory=dict)  # what the grammar imports: module -> names
-    texts: dict[str, str] = field(default_factory=dict)  # terminals that are no triggers: name -> regular expression
     taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
     owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
     open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
@@ -179,7 +178,7 @@ class FormatBuilder:
         known += dict.fromkeys(name for name in names if name not in known)
 
     def _free(self, role: str) -> str:
-        return _numbered(role, {*self.terminals, *self.texts, *FREE_TEXT})
+        return _numbered(role, {*self.terminals, *FREE_TEXT})
 
     def composed(self) -> Mapping[str, Any]:
         """Return the machine with its fragments put in, and with the rows that follow from the states."""
@@ -200,8 +199,6 @@ class FormatBuilder:
         rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
         known = {name for names in self.imports.values() for name in names}
         terminals = [f"{name}: {_written(shape)}" for name, shape in self.terminals.items() if name not in known]
-        for name, pattern in self.texts.items():
-            terminals.append(f"{'%override ' if name in known else ''}{name}: /{slashed(pattern)}/")
         own = [name for name in self.declared() if name not in known]
         terminals += [f"%declare {' '.join(own)}"] if own else []
         parts = [about, imports, [" ".join(rule.split()) for rule in rules], terminals]

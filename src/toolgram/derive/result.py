@@ -74,7 +74,6 @@ class ValueEncoding(Enum):
     PYTHON_REPR = "python_repr"  # repr(), with quotes around text
     JSON_ESCAPED = "json_escaped"  # as inside a JSON string, without its quotes
     NOTATION = "notation"  # like JSON, with quotes of its own kind
-    ELEMENTS = "elements"  # members and items are elements inside
     OMITTED = "omitted"  # the argument is not written at all
     EMPTY = "empty"  # nothing is written in the place of the value
     UNKNOWN = "unknown"
@@ -123,20 +122,6 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
-    """Elements inside a value: what their opening and closing tags begin with, how a list's items are called, what
-    stands for null (None: its element is left out), whether `True` and `None` are Python's, and the name of the
-    argument's own element, where it is not that of the argument."""
-
-    opening: str
-    closing: str
-    item: str
-    null: str | None
-    python: bool
-    own: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ValueStyle:
     """A tagged value of one JSON type: its encoding, and the texts right before and after it, up to the next slot."""
 
@@ -145,7 +130,6 @@ class ValueStyle:
     after: str
     notation: tuple[str, str] | None = None  # the quotes of a notation that is else like JSON
     wrapped: tuple[str, str] | None = None  # markers around some texts, inside those of a value: `<![CDATA[`, `]]>`
-    elements: Elements | None = None
 
 
 @dataclass(frozen=True, slots=True)

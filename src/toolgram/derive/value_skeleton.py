@@ -7,18 +7,15 @@ itself.  Blanks beside raw text belong to its markers where the template writes 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import FormatBuilder, Path, class_of, one_of, pieces
-from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding, framed
+from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding, framed
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
-_SHARED_RULES = ("notated_value", "elements_value")
-_TAG_NAME = r"[^<>\/\s][^<>\s]{0,255}>"  # of an element, with the end of its tag
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 
@@ -45,8 +42,6 @@ class Frame:
     @property
     def rule(self) -> str:
         """Return the rule of the value."""
-        if "elements" in self.traits:
-            return "elements_value"
         if self.alone:
             return "notated_value" if "notated" in self.traits else "json_value"
         return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
@@ -233,33 +228,14 @@ class Arguments:
     def _value_rules(self) -> None:
         """Add the rules of the values."""
         builder = self.builder
-        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
+        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule != "notated_value")
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
         notated = notation_of(self.form)
         if notated is not None:
             builder.about["notation"] = [*notated]
             builder.take("notated", "notated_value", "NOTATED_STRING")
-        elements = elements_of(self.form)
-        if elements is not None:
-            self._elements(elements)
         if any(frame.rule == "json_value" for frame in self.frames):
             builder.take("json", "value")
-
-    def _elements(self, elements: Elements) -> None:
-        builder = self.builder
-        own = [elements.own] if elements.own else []
-        builder.about["notation"] = [elements.opening, elements.closing, elements.item, *own]
-        names = ("ELEMENT_OPEN_TAG", "ELEMENT_CLOSE_TAG", "ELEMENT_TEXT")
-        if elements.opening == "<":  # a text may have such a tag that nothing closes
-            builder.take("elements", *names)
-            self.rules += [
-                "elements_value: (ELEMENT_TEXT | ELEMENT_OPEN_TAG | _element)* ELEMENT_CLOSE_TAG",
-                "_element: ELEMENT_OPEN_TAG elements_value",
-            ]
-        else:
-            builder.take("elements", "elements_value", *names)
-        opening, closing = re.escape(elements.opening) + _TAG_NAME, re.escape(elements.closing) + _TAG_NAME
-        builder.texts |= dict(zip(names, (opening, closing, f"(?:(?!{opening}|{closing})[\\s\\S])+"), strict=True))
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """Return the markers between key and value, but for the last: shared by frames as far as they are the same."""
@@ -303,9 +279,9 @@ class Arguments:
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         builder = self.builder
-        if frame.echo is not None and "elements" not in frame.traits:
+        if frame.echo is not None:
             return self._echo(frame, value, waiting, key)
-        cut = pieces(frame.after)[1 if "elements" in frame.traits else 0 :]  # the first tag is the value's own
+        cut = pieces(frame.after)
         if frame.alone and not cut:
             builder.to("value_end", value, waiting)
             return ""
@@ -377,11 +353,6 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         if frame[1].strip():
             kinds["string"] = ValueEncoding.RAW
     echo = _echo_of(form)
-    elements = elements_of(form)
-    if elements is not None:
-        if len(found) > 1 or (not elements.own and (echo or "").strip() != ">"):
-            raise NotExpressible("elements stand inside values that are not all written alike")
-        return [Frame(*next(iter(found)), echo, ("elements",), True)]
     read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
     frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
     if text is not None and text.wrapped is not None and echo is None:
@@ -403,11 +374,6 @@ def _echo_of(form: ArgumentsFormat) -> str | None:
 def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
     """Return the quotes of the notation in which lists and objects are written, where it is not JSON's."""
     return next((style.notation for style in form.values.values() if style.notation is not None), None)
-
-
-def elements_of(form: ArgumentsFormat) -> Elements | None:
-    """Return how the elements inside lists and objects are written, if they have any."""
-    return next((style.elements for style in form.values.values() if style.elements is not None), None)
 
 
 def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
