@@ -65,6 +65,7 @@ NAMED = {
         with_calls("<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"),
         "escaped for URLs",
     ),
+    "names in ids": (with_calls("<c>{{ c.id }}<a>" + ARGUMENTS + "</c>"), "a call shows no name"),
     "elements inside values": (
         with_calls("<c>" + NAME + each("<{{ k }}>" + ELEMENTS + "</{{ k }}>") + "</c>"),
         "how an argument of the type array is written was not understood",

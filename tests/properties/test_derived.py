@@ -28,7 +28,7 @@ from toolgram.observing.probes import Call, tool_of
 # Without those whose templates do not say where text ends (see tests/derive/test_deriving.py, LOST), and those that
 # print calls as no Python would have them: of all of these the report says so.
 UNSURE = (
-    "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags", "id_only",
+    "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags",
     "escaped_text", "python_all_quoted", "python_bare_words", "python_no_commas", "python_single_quoted",
 )  # fmt: skip
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in UNSURE)

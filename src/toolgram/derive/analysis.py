@@ -41,7 +41,6 @@ from toolgram.derive.result import (
     Report,
     Shape,
     Slot,
-    ToolFormat,
     filled,
 )
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
@@ -174,10 +173,6 @@ def _together(
     shapes = _shapes(conversation, calls)
     markers, fields, tool_format = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
-    if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
-        conversation.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
-    elif fields.almost:
-        conversation.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = {} if calls is not None else _instructions(conversation)
     called = shapes.get(frozenset({Part.CALLS}))
     before = conversation.header.removeprefix(prompts[UNSET]) if conversation.header.startswith(prompts[UNSET]) else ""

@@ -93,10 +93,6 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
     styles["string"] = ValueStyle(ValueEncoding.RAW, before, after, wrapped=wrapped)
     if odd in stretches and not wrapped:
         styles["string"] = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
-    for kind in ("array", "object"):
-        if kind in styles and styles[kind].encoding is ValueEncoding.UNKNOWN:
-            stretch, value = stretches[names[kind]], arguments[names[kind]]
-            styles[kind] = _notation_style(stretch, value, styles) or styles[kind]
     return styles
 
 
@@ -111,34 +107,6 @@ def _wrapped(stretch: str, text: str, before: str, after: str) -> tuple[str, str
     opening, found, closing = (_inner(stretch, before, after) or "").partition(text)
     marked = len(opening.strip()) > 1 and len(closing.strip()) > 1
     return (opening, closing) if found and marked else None
-
-
-def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:
-    """Return the style of a value in which text has the quotes that it has outside, if there are any."""
-    text, bare = styles["string"], styles["integer"]
-    if not (text.before.startswith(bare.before) and text.after.endswith(bare.after) and text != bare):
-        return None
-    inner = _inner(stretch, bare.before, bare.after)
-    if inner is None:
-        return None
-    quotes = text.before[len(bare.before) :], text.after[: len(text.after) - len(bare.after)]
-    written = "".join(inner.split())
-    if any(write_notation(value, quotes, each) == written for each in (("", ""), quotes, ('"', '"'))):
-        return ValueStyle(ValueEncoding.NOTATION, bare.before, bare.after, notation=quotes)
-    return None
-
-
-def write_notation(value: Any, quotes: tuple[str, str], of_keys: tuple[str, str]) -> str:
-    """Return a value in a notation like JSON, without blanks, whose texts and keys have quotes of their own."""
-    if isinstance(value, str):
-        return quotes[0] + value + quotes[1]
-    if isinstance(value, list):
-        return "[" + ",".join(write_notation(item, quotes, of_keys) for item in value) + "]"
-    if isinstance(value, dict):
-        keys = (f"{of_keys[0]}{key}{of_keys[1]}" for key in value)
-        values = (write_notation(each, quotes, of_keys) for each in value.values())
-        return "{" + ",".join(map(":".join, zip(keys, values, strict=True))) + "}"
-    return json.dumps(value)
 
 
 def _unquoted(

@@ -59,7 +59,6 @@ class FormatBuilder:
     imports: dict[str, list[str]] = field(default_factory=dict)  # what the grammar imports: module -> names
     taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
     owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
-    open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
 
     def use(self, fragment: str, names: Mapping[str, str]) -> None:
         """Import a fragment. `names` are its markers, and new names for its states, exits and JSON paths."""
@@ -184,13 +183,6 @@ class FormatBuilder:
         """Return the machine with its fragments put in, and with the rows that follow from the states."""
         machine: Mapping[str, Any] = compose(self._machine_file(), _load).data["machine"]
         return machine
-
-    def end_open_calls(self, machine: Mapping[str, Any]) -> None:
-        """Close each call that nothing closes by what leads on from its state."""
-        for row in machine["transitions"]:
-            for state in set(sources_of(row)) & set(self.open_ended):
-                if row["trigger"] not in (BLANK, *self.open_ended[state]):
-                    self.rows[state, row["trigger"]] = row["dest"], ("close_arguments", "end_call", *_actions(row))
 
     def grammar(self) -> str:
         """Return the text of the .lark file."""

@@ -38,7 +38,7 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     closers = [*pieces(markers.per_call_end)]
     literals = [shape.text for shape in builder.terminals.values() if isinstance(shape, Literal)]
     several = listed or not any(text[0] == "[" for text in literals)
-    python = calls.arguments.style is ArgumentsStyle.PYTHON_DICT or result.json_fields.almost
+    python = calls.arguments.style is ArgumentsStyle.PYTHON_DICT
     if before or python:  # nothing tells a call without a marker from prose but that it is JSON
         builder.about["python_json"] = True
     if result.json_fields.name_is_key:

@@ -60,7 +60,7 @@ def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[
     for case, prompt in _cases(result):
         look(f"rendering the messages of the proof ({case.name})")
         try:
-            found.append(writer.write(_with_ids(result, case), prompt))
+            found.append(writer.write(case, prompt))
         except NotExpressible:
             continue
     return tuple(found)
@@ -114,14 +114,6 @@ def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
         if begun and not begun.isalnum() and begun not in seen:
             seen.add(begun)
             yield Case(f"content that ends in {begun!r}", f"The smaller one is a {begun}")
-
-
-def _with_ids(result: DiffAnalysisResult, case: Case) -> Case:
-    """Return the case with ids that carry the name, where the template prints no other name."""
-    if result.calls is None or not result.calls.name_in_id:
-        return case
-    calls = tuple(replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(case.calls))
-    return replace(case, calls=calls)
 
 
 class _Writer:

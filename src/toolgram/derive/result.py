@@ -73,7 +73,6 @@ class ValueEncoding(Enum):
     PYTHON = "python"  # str() of the Python value
     PYTHON_REPR = "python_repr"  # repr(), with quotes around text
     JSON_ESCAPED = "json_escaped"  # as inside a JSON string, without its quotes
-    NOTATION = "notation"  # like JSON, with quotes of its own kind
     OMITTED = "omitted"  # the argument is not written at all
     EMPTY = "empty"  # nothing is written in the place of the value
     UNKNOWN = "unknown"
@@ -128,7 +127,6 @@ class ValueStyle:
     encoding: ValueEncoding
     before: str
     after: str
-    notation: tuple[str, str] | None = None  # the quotes of a notation that is else like JSON
     wrapped: tuple[str, str] | None = None  # markers around some texts, inside those of a value: `<![CDATA[`, `]]>`
 
 
@@ -161,7 +159,6 @@ class CallsFormat:
     without_arguments: Pattern | None = None
     index_base: int = 0
     parallel: bool = True
-    name_in_id: bool = False  # only the id is printed, and must carry the name
 
 
 def filled(pattern: Pattern, values: Mapping[Slot, str]) -> str:
@@ -227,7 +224,6 @@ class JsonFields:
     array_wrapped: bool = False
     flat_arguments: bool = False  # the arguments are beside the name in the same object
     constants: Mapping[str, Any] = field(default_factory=dict)
-    almost: bool = False  # what is printed is no JSON, and reads like it
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,8 @@ from toolgram.derive.format_builder import (
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments
-from toolgram.spec.composition import START
 
 Item: TypeAlias = str | Slot
-_NAMESPACE, _COUNTER = "functions.", ":"  # around a name that is in an id, as in `functions.get_weather:0`
 _ROLES: dict[Slot, tuple[str, ...]] = {
     Slot.NAME: ("PARSING_NAME", "name", "held"),
     Slot.ID: ("PARSING_CALL_ID", "call_id", "held"),
@@ -53,8 +51,6 @@ class _TagSkeleton:
     def __init__(self, builder: FormatBuilder, calls: CallsFormat) -> None:
         self.builder, self.calls = builder, calls
         items = items_of(calls.pattern)
-        if calls.name_in_id:
-            items = [Slot.NAME if item is Slot.ID else item for item in items]
         if Slot.NAME not in items:
             raise NotExpressible("a call shows no name")
         name, arguments = items.index(Slot.NAME), items.index(Slot.ARGUMENTS)
@@ -90,12 +86,11 @@ class _TagSkeleton:
             if items and isinstance(items[0], str) and isinstance(text, str):
                 items[: len(pieces(text))] = whole(builder, text)  # if their first piece means something else in text
         self.closed = [builder.closed("TOOL_COMPLETE") for _ in self._stops()]
-        self.open_ended = self.arguments is not None and not self.after
-        if self.open_ended and not isinstance(next(reversed(self.between), None), str):
-            raise NotExpressible("nothing closes a call, nor the name of one")
+        if self.arguments is not None and not self.after:
+            raise NotExpressible("nothing closes a call")
         if Slot.NAME not in self.after:
             self._rest(0 if self.arguments is None else min(1, len(self.after)))  # what closes comes before what begins
-        one = "open_call" if self.open_ended else "call" if self.arguments is None else "_one_call"
+        one = "call" if self.arguments is None else "_one_call"
         starts, rule = self._starts(one)
         body = self._one(Path(builder, starts))
         builder.owe(_texts([*self.before, *self.between]), self.closers)
@@ -110,7 +105,7 @@ class _TagSkeleton:
         builder.rules.append(f"calls.3: {' '.join(rule)}")
         if one == "_one_call":
             builder.rules.append("_one_call: call | _repair_several" if self.following else "_one_call: call")
-        builder.rules.append(f"{'open_call' if self.open_ended else 'call'}: {body}")
+        builder.rules.append(f"call: {body}")
         if self.arguments is not None:
             if self.unclosed:
                 builder.rules += self._repairs(rule[:-1], one)
@@ -162,8 +157,6 @@ class _TagSkeleton:
     def _one(self, path: Path) -> str:
         self._named(path)
         shared, early = self._without_arguments()
-        if self.open_ended:
-            return self._open_ended(path)
         self._follow(path, self.between[:shared])
         aside = self._empty(path, *early) if early else ""
         rest = path.fork()
@@ -184,38 +177,15 @@ class _TagSkeleton:
             path.step(trigger, builder.state(*_expecting(following)), *actions)
             if not at and isinstance(item, str):
                 self.begun = trigger, path.states[0]
-        in_id = self.calls.name_in_id
-        first = class_of("<" + self._after_name() + (_COUNTER if in_id else ""))
+        first = class_of("<" + self._after_name())
         self.name = builder.run("NAME", first, first, 256)
-        if in_id:
-            space = builder.literal("NAMESPACE", _NAMESPACE)
-            builder.to(space, path.states, path.states[0])
-            path.symbols.append(f"({space} _ws)*")
         path.step(self.name, builder.state("PARSING_NAME_COMPLETED", "held"), "name")
-        if in_id:
-            index = builder.run("INDEX", "[0-9]", "[0-9]", 8)
-            counted = path.fork().step(builder.literal("COUNTER", _COUNTER), builder.state(*_ROLES[Slot.INDEX]))
-            counted.step(index, builder.state("PARSING_NAME_COMPLETED", "held"))
-            path.symbols.append(f"({counted.text()})?")
-            path.states = [*path.states, *counted.states]
 
     def _empty(self, path: Path, role: str, text: str, count: int) -> str:
         """Add a call without arguments that ends with this text, with which so many items of `after` are over."""
         trigger = self.builder.literal(role, text)
         self.builder.to(trigger, path.states, self._stop(count), "start_call", "no_arguments", "end_call")
         return f"{trigger} {self._rest(count)}"
-
-    def _open_ended(self, path: Path) -> str:
-        """Add a call that nothing closes: what follows its name makes it certain, and what comes next ends it."""
-        assert self.arguments is not None
-        builder = self.builder
-        self._follow(path, self.between[:-1])
-        trigger = builder.literal("NAME_END", str(self.between[-1]))
-        path.step(trigger, self.closed[0], "start_call", "open_arguments", blanks=False)
-        texts = [*self.section_end[:1], *self.before[:1], *([self.separator] if self.separator else [])]
-        arguments = self.arguments.build(path, [text for text in texts if isinstance(text, str)], self.closed[0])
-        builder.recovered = START  # no argument can follow: the call has failed
-        return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
         """Return the terminal of a marker or slot, and what becomes of its text."""

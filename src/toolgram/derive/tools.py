@@ -146,7 +146,7 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
     pattern: Pattern = _pattern([start, *calls.one.texts(0)[1:-1], end], slots)
     single = _single(before, after, start, end, section_start, section_end)
     result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
-    result = replace(result, parallel=bool(calls.several), name_in_id=Slot.NAME not in pattern)
+    result = replace(result, parallel=bool(calls.several))
     closing = end + (single or (section_start, section_end))[1]
     return _report(conversation, _learn_empty(conversation, result, calls.one.tail(0).removeprefix(closing)), calls)
 
@@ -161,8 +161,6 @@ def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> Ca
         conversation.leave_unexplained("the template prints two calls, and not one after the other as it prints one")
     elif not result.parallel:
         conversation.warn("the template does not print two calls in one message")
-    if result.name_in_id:
-        conversation.warn("the template prints the id of a call and not its name; the id must carry the name")
     return result
 
 
@@ -269,9 +267,6 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
             styles[kind] = ValueStyle(ValueEncoding.UNKNOWN, before, default)
         else:
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
-    unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
-    if unknown:
-        conversation.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
     return styles
 
 

@@ -43,7 +43,7 @@ class Frame:
     def rule(self) -> str:
         """Return the rule of the value."""
         if self.alone:
-            return "notated_value" if "notated" in self.traits else "json_value"
+            return "json_value"
         return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
 
 
@@ -63,7 +63,6 @@ class Arguments:
         if marked and len(afters) == 1 and not any(frame.after.strip() or frame.alone for frame in self.frames):
             self.blanks = afters.pop() + self.blanks  # the next marker ends it
             self.frames = [replace(frame, after="") for frame in self.frames]
-        self.key = ""
         self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
         self.values: list[str] = []  # the states of values that nothing of their own ends
@@ -76,20 +75,16 @@ class Arguments:
         """Return the text with which an argument begins; "" if that is its key."""
         return self.prefix[0] if self.prefix else ""
 
-    def build(self, path: Path, closers: Sequence[str], waiting: str = "") -> str:
+    def build(self, path: Path, closers: Sequence[str]) -> str:
         """Add the arguments after the (held) states of `path`, which ends up where another may come.
 
-        `closers` are the texts that may follow. Where nothing closes a call, free text may follow as well, and
-        `waiting` is the state in which the arguments begin and go on.
+        `closers` are the texts that may follow.
         """
         builder = self.builder
         if any(frame.open for frame in self.frames):
-            if waiting:
-                raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
             return self._open_values(path, closers)
-        leaving = bool(waiting)
-        held = [] if leaving else path.states
-        waiting = waiting or builder.state("WAITING_FOR_ARGUMENT_KEY")
+        held = path.states
+        waiting = builder.state("WAITING_FOR_ARGUMENT_KEY")
         sources = [waiting]
         separator = ""
         if self.separator:
@@ -99,14 +94,10 @@ class Arguments:
             builder.loop_blanks(after)
             sources.append(after)
             separator = f"({name} _ws)? "
-        if not leaving:
-            builder.loop_blanks(waiting)
+        builder.loop_blanks(waiting)
         self._argument(held, sources, waiting, closers)
         path.states = [waiting]
-        if leaving:
-            begins = [shape for shape in [*self.prefix[:1], self.separator] if shape]
-            builder.open_ended[waiting] = {builder.literal("ARGUMENT", text) for text in begins} | {self.key}
-        if not leaving and waiting == "WAITING_FOR_ARGUMENT_KEY" and self.open:
+        if waiting == "WAITING_FOR_ARGUMENT_KEY" and self.open:
             self.unclosed = f"(argument _ws ({separator}argument _ws)* {separator})? open_argument"
             self.several = f"argument _ws ({separator}argument _ws)*"
             self.rules.append(f"open_argument: {self.open}")
@@ -150,9 +141,8 @@ class Arguments:
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
         builder = self.builder
         certain = ("start_call", "open_arguments")
-        unsure = bool(not self.prefix and not held)  # a key that begins like free text
-        key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED", *(["held"] if unsure else []))
-        self.key = key = self._key(closers)
+        key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED")
+        key = self._key(closers)
         prefix = builder.literals("ARGUMENT", self.prefix)
         self.names |= {"KEY": key, "ARGUMENT": prefix[0] if prefix else ""}
         symbols: list[str] = []
@@ -228,12 +218,8 @@ class Arguments:
     def _value_rules(self) -> None:
         """Add the rules of the values."""
         builder = self.builder
-        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule != "notated_value")
+        rules = dict.fromkeys(frame.rule for frame in self.frames)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
-        notated = notation_of(self.form)
-        if notated is not None:
-            builder.about["notation"] = [*notated]
-            builder.take("notated", "notated_value", "NOTATED_STRING")
         if any(frame.rule == "json_value" for frame in self.frames):
             builder.take("json", "value")
 
@@ -336,13 +322,8 @@ def _is_marker(text: str) -> bool:
 def _frames(form: ArgumentsFormat) -> list[Frame]:
     """Return the frames of all types, those of text first."""
     found: dict[tuple[str, str], dict[str, ValueEncoding]] = {}
-    notated = notation_of(form)
     for kind, style in form.values.items():
-        if notated is not None and style.encoding is not ValueEncoding.RAW:
-            # whatever was made of the others: the notation has all of JSON in it
-            bare = next(each for each in form.values.values() if each.encoding is ValueEncoding.NOTATION)
-            found.setdefault((bare.before, bare.after), {})[kind] = ValueEncoding.NOTATION
-        elif style.encoding not in _UNWRITTEN:
+        if style.encoding not in _UNWRITTEN:
             found.setdefault((style.before, style.after), {})[kind] = style.encoding
     if not found:
         raise NotExpressible("no argument could be read")
@@ -371,15 +352,8 @@ def _echo_of(form: ArgumentsFormat) -> str | None:
     return tail[0] if tail and isinstance(tail[0], str) else ""
 
 
-def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
-    """Return the quotes of the notation in which lists and objects are written, where it is not JSON's."""
-    return next((style.notation for style in form.values.values() if style.notation is not None), None)
-
-
 def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
     encodings = set(kinds.values())
-    if ValueEncoding.NOTATION in encodings:
-        return Frame(before, after, echo, ("notated",), True)
     if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
         if echo is None and set(kinds) == {"string"} and _is_marker(after[1:].strip()):
             return Frame(before, after, echo, ("text",), False)  # a marker tells where it ends
