@@ -18,15 +18,14 @@ from typing import Any
 
 from toolgram.formats import grammar_home
 from toolgram.limits import MOST_BLANKS
-from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
-from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run
+from toolgram.spec.composition import START, compose, fragment_loader, names_in
+from toolgram.spec.data import Literal, Run
 from toolgram.spec.declarations import FREE_TEXT, slashed
 from toolgram.spec.machine_file import MachineFile
 from toolgram.spec.machine_text import machine_text
 
 BLANK = "WS"
 TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin
-_FOLLOWING = (TEXT, END, *RECOVERY_TRIGGERS)  # triggers of the rows that follow from states
 _BLANK_CLASS = "[ \t\r\n]"
 # Between two complete markers: neither continues in the other.
 _BETWEEN = re.compile(
@@ -65,27 +64,6 @@ class FormatBuilder:
         given = {key: value for key, value in names.items() if key != value}
         self.fragments.append({"fragment": fragment, **given})
         self.taken |= {given.get(name, name) for name in names_in(_load(fragment), _load)}
-
-    def fold(self, fragment: str, names: Mapping[str, str]) -> bool:
-        """Import a fragment in place of states and rows, where they say all that it says. Returns whether they do."""
-        known = names_in(_load(fragment), _load)
-        given = {key: value for key, value in names.items() if key != value and key in known}
-        entry = {"fragment": fragment, **given}
-        said = compose(MachineFile("", {"format": {}, "machine": {"import": [entry]}}, {}), _load).data["machine"]
-        rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
-        for row in said["transitions"]:
-            for source in sources_of(row):
-                rows["malformed" if source == MALFORMED else source, row["trigger"]] = row["dest"], _actions(row)
-        recovered = rows[next(key for key in rows if key[1] == "recovered")][0]
-        rows = {key: row for key, row in rows.items() if key[1] not in _FOLLOWING}
-        if any(self.rows.get(key) != row for key, row in rows.items()):
-            return False
-        self.fragments.append(entry)
-        self.rows = {key: row for key, row in self.rows.items() if key not in rows}
-        tags = {state["name"]: tuple(state.get("tags", ())) for state in said["states"] if state["name"] != START}
-        self.states = {name: state for name, state in self.states.items() if tags.get(name) != state.tags}
-        self.recovered = "" if self.recovered == recovered else self.recovered
-        return True
 
     def literal(self, role: str, text: str) -> str:
         """Return the terminal that is `text`, named by its role unless it has a name already."""
@@ -258,11 +236,6 @@ class FormatBuilder:
 def sources_of(row: Mapping[str, Any]) -> list[str]:
     """Return the states that a row of a composed machine leaves."""
     return [row["source"]] if isinstance(row["source"], str) else row["source"]
-
-
-def _actions(row: Mapping[str, Any]) -> tuple[str, ...]:
-    after = row.get("after", ())
-    return (after,) if isinstance(after, str) else tuple(after)
 
 
 def _load(fragment: str) -> Any:

@@ -9,7 +9,6 @@ prints alike (a text with and without blanks at its edges) are the same value.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -151,8 +150,8 @@ class _Writer:
         return all(self.render(other) != text for other in others), thinks
 
     def _alike(self, case: Case, text: str) -> Case | None:
-        """Return another message that is rendered as this one is: without what is null, without blanks at edges, with a
-        text for what is empty, or with its content as a thought."""
+        """Return another message that is rendered as this one is: without what is null, without blanks at edges, or
+        with its content as a thought."""
         others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
         for changed in zip(*(_changed(call.arguments) for call in case.calls), strict=True):
             calls = (replace(call, arguments=each) for call, each in zip(case.calls, changed, strict=True))
@@ -200,29 +199,13 @@ def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
     return turn.partition(answer)[2]
 
 
-def _emptied(value: Any) -> Any:
-    """Return the value with an empty text for each empty list and object."""
-    if isinstance(value, Mapping):
-        return {key: _emptied(each) for key, each in value.items()} or ""
-    return ([_emptied(each) for each in value] or "") if isinstance(value, list) else value
-
-
 def _changed(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments without what is null, without blanks at edges, and with a text for what is empty."""
+    """Return the arguments without what is null, and without blanks at edges."""
     some = {key: each for key, each in arguments.items() if each is not None}
     found = [some]
     for given in (arguments, some):
         found.append({key: each.strip() if isinstance(each, str) else each for key, each in given.items()})
-        found.append({key: _emptied(each) for key, each in given.items()})
     return found
-
-
-def loses_empties(written: Written) -> bool:
-    """Return whether the template prints empty lists and objects like an empty text."""
-    if written.alike is None:
-        return False
-    one, other = (json.dumps([dict(call.arguments) for call in case.calls]) for case in (written.case, written.alike))
-    return any(empty in one and empty not in other for empty in (": {}", ": []"))
 
 
 _SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")

@@ -265,8 +265,6 @@ class _TagSkeleton:
             self.parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
             builder.to("object_start", path.states, self.parsing, "start_call")
             builder.to("object_end", self.parsing, self._stop(0), "end_call")
-            names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}
-            builder.fold("object_arguments", names)
             return f"arguments {self._rest(0)}"
         held = list(path.states)
         closers = [str(item) for item in self.after[:1]]
@@ -279,8 +277,6 @@ class _TagSkeleton:
         if self.arguments.values:
             return self._open_values(path.states, body, first, dest)
         builder.to(first, "malformed", dest)
-        names = {"WAITING_FOR_ARGUMENTS_START": held[0], "CALL_END": first, "CALL_COMPLETE": dest}
-        self.arguments.fold(names)
         whole, unclosed = f"{body} {first} {self._rest(1)}", self._unclosed()
         return f"({whole}{unclosed})" if unclosed else whole
 

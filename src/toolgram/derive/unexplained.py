@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from toolgram.derive.analysis import TOLD_RESULTS, TOLD_TOOLS
 from toolgram.derive.candidates import Candidate
-from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Part, ReasoningMode, ToolFormat, ValueEncoding
 
@@ -32,8 +31,6 @@ def find_unexplained(result: DiffAnalysisResult, taken: Candidate) -> list[str]:
         *_refused(result),
         *_unproved(result, taken),
     ]
-    if any(map(loses_empties, result.written)):
-        found.append("empty texts, lists and objects inside values are printed alike")
     return list(dict.fromkeys(found))
 
 

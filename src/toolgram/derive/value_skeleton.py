@@ -7,7 +7,7 @@ itself.  Blanks beside raw text belong to its markers where the template writes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolgram.derive.errors import NotExpressible
@@ -63,7 +63,6 @@ class Arguments:
         if marked and len(afters) == 1 and not any(frame.after.strip() or frame.alone for frame in self.frames):
             self.blanks = afters.pop() + self.blanks  # the next marker ends it
             self.frames = [replace(frame, after="") for frame in self.frames]
-        self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
         self.values: list[str] = []  # the states of values that nothing of their own ends
         self.opened = ""  # the state after what begins an argument
@@ -132,19 +131,12 @@ class Arguments:
             rest = f"({' | '.join(names)}) _argument_rest"
         return f"(argument ({between}{rest})*)?"
 
-    def fold(self, names: Mapping[str, str]) -> None:
-        """Put the fragment of the shipped formats in the place of what it says, where it says that."""
-        for fragment in ("tagged_lines", "tagged_arguments", "tagged_keys"):
-            if self.builder.fold(fragment, {**self.names, **names}):
-                return
-
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
         builder = self.builder
         certain = ("start_call", "open_arguments")
         key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED")
         key = self._key(closers)
         prefix = builder.literals("ARGUMENT", self.prefix)
-        self.names |= {"KEY": key, "ARGUMENT": prefix[0] if prefix else ""}
         symbols: list[str] = []
         opened = key_done
         if prefix:
@@ -260,7 +252,6 @@ class Arguments:
             names.insert(0, builder.literal(f"{role}_LINE", last + blanks))
         for name in names:
             builder.to(name, state, value)
-        self._mark("KEY_END", names)
         return one_of(names)
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
@@ -286,7 +277,6 @@ class Arguments:
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
                 builder.to(name, value, done)
-            self._mark("VALUE_END", names)
         path = Path(builder, [done], [one_of(names)] if names else [])
         if rest:
             path.blanks()
@@ -295,11 +285,6 @@ class Arguments:
             dest = waiting if last else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
             path.step(builder.literal("VALUE_END", piece), dest, blanks=not last)
         return path.text()
-
-    def _mark(self, role: str, names: Sequence[str]) -> None:
-        """Name the marker without the blanks beside it, and the one with them."""
-        for name, mark in zip(reversed(names), (role, f"{role}_LINE"), strict=False):
-            self.names.setdefault(mark, name)
 
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         """Add a closing marker that repeats the key (`</key>`); return its rule."""
