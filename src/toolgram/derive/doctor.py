@@ -1,7 +1,7 @@
 """Does this format read what this template writes?  And if it does not, which one does?
 
 Strategy: the messages are those with which derivation proves its own result, written as the template writes them.  A
-named format reads each, and so do the others when it fails.  Where outputs are given, whose truth nobody knows, the
+named format reads each, and so do the others if it fails.  If outputs are given, whose truth nobody knows, the
 named format and the derived one read them, and the first that they read differently is shown.
 """
 
@@ -25,7 +25,7 @@ CALLING = "call"  # in the name of every case that has calls
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What came of it. `better` is the format that reads more, "" where none does; `notes` say what to beware of."""
+    """What came of it. `better` is the format that reads more, "" if none does; `notes` say what to beware of."""
 
     format: str
     read: int
@@ -74,8 +74,8 @@ class Diagnosis:
 def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagnosis:
     """Compare a format with what a template writes; `derived` is the format that `derive_format` made of it.
 
-    Takes a few milliseconds for the format, and some tens for each shipped one where it does not fit. Raises
-    ToolgramError where `derived` has no analysis, as one from a cache on disk has not.
+    Takes a few milliseconds for the format, and some tens for each shipped one if it does not fit. Raises
+    ToolgramError if `derived` has no analysis, as one from a cache on disk has not.
     """
     report = derived.report
     result = report.analysis if report is not None else None

@@ -2,7 +2,7 @@
 
 Strategy: skeletons choose fragments and fill in their markers, and add by role only what is particular to a template;
 the builder keeps names unique and one terminal per text.  The machine that it writes is the source, as of a shipped
-format; whatever follows from fragments and tags is added by `composition`, and read from the result where it is needed
+format; whatever follows from fragments and tags is added by `composition`, and read from the result if it is needed
 here.  A path through states is a sequence of symbols: each step adds the transition and the symbol together, so that
 the two files cannot drift apart.  A marker is cut into *pieces* at its blanks and at brackets, and blanks are allowed
 between any two, as a model may write more or fewer of them than the template does.
@@ -50,7 +50,7 @@ class FormatBuilder:
     comment: str = ""
     initial: str = START
     fragments: list[dict[str, str]] = field(default_factory=list)
-    recovered: str = ""  # the state after what is left of a broken call, where no fragment says
+    recovered: str = ""  # the state after what is left of a broken call, if no fragment says
     terminals: dict[str, Literal | Run] = field(default_factory=dict)
     states: dict[str, _State] = field(default_factory=dict)
     rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -247,7 +247,7 @@ def _one_or_all(names: Sequence[str]) -> str | list[str]:
 
 
 def _numbered(role: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number where it is taken."""
+    """Return the name, with a number if it is taken."""
     name, number = role, 2
     while name in taken:
         name, number = f"{role}_{number}", number + 1

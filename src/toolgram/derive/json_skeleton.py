@@ -113,7 +113,7 @@ def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]
 
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
-    """Return what is between two calls, where it is more than blanks."""
+    """Return what is between two calls, if it is more than blanks."""
     text = text or ";"
     if builder.has(text) and not before:
         text = ","
@@ -135,7 +135,7 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
 class _Keys:
     """The keys of a call: those of the shared fragment, others that mean the same, and those that mean nothing.
 
-    A key of the template is another spelling of the fragment's; where it means something else there, the fragment's
+    A key of the template is another spelling of the fragment's; if it means something else there, the fragment's
     is renamed.
     """
 

@@ -146,8 +146,8 @@ class ArgumentsFormat:
 class CallsFormat:
     """How the calls of a turn are written: section start, the pattern of each with `separator` between, section end.
 
-    `single` is the (start, end) of a section with one call, where it is not that of a section with several;
-    `without_arguments` the pattern of a call that has none, where it is not that of one whose arguments are empty.
+    `single` is the (start, end) of a section with one call, if it is not that of a section with several;
+    `without_arguments` the pattern of a call that has none, if it is not that of one whose arguments are empty.
     """
 
     pattern: Pattern
@@ -336,15 +336,15 @@ class DiffAnalysisResult:
     header: str  # the role header, as far as generation prompt and turns agree
     shapes: dict[Parts, Shape]
     calls: CallsFormat | None
-    prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" where there is a switch
+    prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" if there is a switch
     switch: str  # the variable that turns thinking on and off, or ""
     turn_start: str  # blanks that are before content, after the role header
     turn_end: str  # of a turn of content, as the last message
     turn_end_after_calls: str
     form: MessageForm
     preserved_tokens: tuple[str, ...]
-    instructions: Mapping[str, str]  # what the prompt says of calls, where no turn shows them
-    prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
+    instructions: Mapping[str, str]  # what the prompt says of calls, if no turn shows them
+    prints_calls: str  # "yes", "no", or "refused" if it refused every message with calls
     report: Report
     renders: int = 0
     written: tuple[Written, ...] = ()  # the messages of the proof

@@ -249,7 +249,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if isinstance(argument, slice):
             return self._made(obj[argument])
         if not _is_small(argument):
-            self.meter.weigh(argument)  # it is hashed, and shown where nothing is found
+            self.meter.weigh(argument)  # it is hashed, and shown if nothing is found
         return super().getitem(obj, argument)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:

@@ -222,7 +222,7 @@ class _TagSkeleton:
             at += 1
 
     def _after_name(self) -> str:
-        """Return the characters with which what follows a name may begin, where they cannot be part of a name."""
+        """Return the characters with which what follows a name may begin, if they cannot be part of a name."""
         texts = [item for item in self.between[:1] if isinstance(item, str)]
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:

@@ -283,7 +283,7 @@ def _stretches(conversation: Conversation, call: Call) -> dict[str, str]:
 
 
 def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str) -> CallsFormat:
-    """T6: how a call without arguments is written, where the pattern does not say it."""
+    """T6: how a call without arguments is written, if the pattern does not say it."""
     body = _body(conversation, [NOTHING])
     if NOTHING.name not in body and NOTHING.id not in body:
         conversation.warn("a call without arguments is not printed")

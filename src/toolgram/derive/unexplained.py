@@ -89,7 +89,7 @@ _ENCODED: Mapping[str, Callable[[str], str]] = {
 
 
 def _encoded(result: DiffAnalysisResult) -> Iterator[str]:
-    """Texts that are printed in an encoding, and read without undoing it. JSON is undone where arguments are."""
+    """Texts that are printed in an encoding, and read without undoing it. JSON is undone if arguments are JSON."""
     for written in result.written:
         for call in written.case.calls:
             for text in call.arguments.values():

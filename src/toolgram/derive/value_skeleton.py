@@ -1,8 +1,8 @@
 """Arguments that are written one by one, each with its key and its value in markers.
 
-Strategy: a template may frame values of different types differently, and the frame then tells the type.  Where text and
+Strategy: a template may frame values of different types differently, and the frame then tells the type.  If text and
 literals share one frame, the declared type of the parameter decides while parsing.  JSON that nothing closes ends by
-itself.  Blanks beside raw text belong to its markers where the template writes them, and may be missing there.
+itself.  Blanks beside raw text belong to its markers if the template writes them, and may be missing there.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class Arguments:
         return text, state
 
     def _before(self, frame: Frame) -> list[str]:
-        """Return the pieces between key and value; one, where what is there for other types begins like it."""
+        """Return the pieces between key and value; one, if what is there for other types begins like it."""
         bare = frame.before.strip()
         others = [other.before.strip() for other in self.frames if other is not frame]
         if any(other and (bare.startswith(other) or other.startswith(bare)) for other in others):
@@ -314,7 +314,7 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         raise NotExpressible("no argument could be read")
     text = form.values.get("string")
     if text is not None and text.encoding in _UNWRITTEN and len(found) == 1:
-        # text that is written in several ways: one of them is unchanged, where everything else is
+        # text that is written in several ways: one of them is unchanged, if everything else is
         ((frame, kinds),) = found.items()
         if frame[1].strip():
             kinds["string"] = ValueEncoding.RAW
