@@ -26,6 +26,7 @@ def each(argument: str) -> str:
     return "{% for k, v in c.function.arguments.items() %}" + argument + "{% endfor %}"
 
 
+PART = "<|from|>assistant\n<|recipient|>TO\n<|content|>TEXT"
 QUOTED = "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}"
 ITEMS = "{% for x in v %}<i>{{ x }}</i>{% endfor %}"
 ELEMENTS = "{% if v is string or v is number or v is none %}{{ v }}{% else %}" + ITEMS + "{% endif %}"
@@ -64,6 +65,14 @@ NAMED = {
     "text escaped for URLs": (
         with_calls("<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"),
         "escaped for URLs",
+    ),
+    "the prompt begins a call": (
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.content %}"
+        + PART.replace("TO", "all").replace("TEXT", CONTENT) + "{% endif %}{% for c in m.tool_calls or [] %}"
+        + "{{ '\n' if m.content or not loop.first }}" + PART.replace("TO", NAME).replace("TEXT", ARGUMENTS)
+        + "{% endfor %}<|stop|>\n{% else %}<|from|>{{ m.role }}\n<|recipient|>all\n<|content|>{{ m.content }}\n"
+        + "{% endif %}{% endfor %}{% if add_generation_prompt %}<|from|>assistant\n<|recipient|>{% endif %}",
+        "nothing stands before the name of a call",
     ),
     "names in ids": (with_calls("<c>{{ c.id }}<a>" + ARGUMENTS + "</c>"), "a call shows no name"),
     "elements inside values": (
