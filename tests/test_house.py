@@ -14,7 +14,14 @@ from tests.imports import circles, imports_of, one_way_round
 from toolgram import limits
 
 MOST = 600  # lines
-WITHIN = ("islands", "export", "cli", "gateway", "bulk")  # parts that have reached their ceiling, and stay below it
+WITHIN = (
+    "islands",
+    "derive",
+    "export",
+    "cli",
+    "gateway",
+    "bulk",
+)  # parts that have reached their ceiling, and stay below it
 LONGEST = 140  # characters of a line in grammars and machines
 FOLDERS = (
     "src",

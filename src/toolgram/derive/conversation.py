@@ -55,7 +55,6 @@ TYPED = Call(
     },
     "sXvkdPnWy",
 )
-NOTHING = Call("qzarnel_lookup", {}, "kWjwzQxTv")
 
 TOOLS = [tool_of(call) for call in (*CALLS, TYPED)]
 TEXT_TOOLS = [tool_of(call, "string") for call in (*CALLS, TYPED)]

@@ -146,8 +146,7 @@ class ArgumentsFormat:
 class CallsFormat:
     """How the calls of a turn are written: section start, the pattern of each with `separator` between, section end.
 
-    `single` is the (start, end) of a section with one call, if it is not that of a section with several;
-    `without_arguments` the pattern of a call that has none, if it is not that of one whose arguments are empty.
+    `single` is the (start, end) of a section with one call, if it is not that of a section with several.
     """
 
     pattern: Pattern
@@ -156,7 +155,6 @@ class CallsFormat:
     section_end: str = ""
     separator: str = ""
     single: tuple[str, str] | None = None
-    without_arguments: Pattern | None = None
     index_base: int = 0
     parallel: bool = True
 

@@ -156,17 +156,14 @@ class _TagSkeleton:
 
     def _one(self, path: Path) -> str:
         self._named(path)
-        shared, early = self._without_arguments()
-        self._follow(path, self.between[:shared])
-        aside = self._empty(path, *early) if early else ""
-        rest = path.fork()
-        self._follow(rest, self.between[shared:])
-        body = f"{rest.text()} {self._arguments(rest)}"
+        self._follow(path, self.between)
+        lead = path.text()
+        body = f"{lead} {self._arguments(path)}"
         if self.unclosed:
-            self.unclosed = f"{path.text()} {rest.text()} {self.unclosed}"
+            self.unclosed = f"{lead} {self.unclosed}"
         if self.following:
-            self.following = f"{path.text()} {rest.text()} {self.following}"
-        return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
+            self.following = f"{lead} {self.following}"
+        return body
 
     def _named(self, path: Path) -> None:
         """From the beginning of a call to the end of its name."""
@@ -180,12 +177,6 @@ class _TagSkeleton:
         first = class_of("<" + self._after_name())
         self.name = builder.run("NAME", first, first, 256)
         path.step(self.name, builder.state("PARSING_NAME_COMPLETED", "held"), "name")
-
-    def _empty(self, path: Path, role: str, text: str, count: int) -> str:
-        """Add a call without arguments that ends with this text, with which so many items of `after` are over."""
-        trigger = self.builder.literal(role, text)
-        self.builder.to(trigger, path.states, self._stop(count), "start_call", "no_arguments", "end_call")
-        return f"{trigger} {self._rest(count)}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
         """Return the terminal of a marker or slot, and what becomes of its text."""
@@ -227,35 +218,11 @@ class _TagSkeleton:
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:
             texts = ["{", '"' * self.encoded] if self.arguments is None else [self.arguments.first_text(), *closers]
-        if self.calls.without_arguments is not None:
-            texts += [item for item in items_of(self.calls.without_arguments) if isinstance(item, str)]
         behind = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
         texts += [text for text in behind if isinstance(text, str)]
         if Slot.NAME in self.after:
             texts += [item for item in self.after if isinstance(item, str)]
         return "".join(text[0] for text in texts if text and not text[0].isalnum())
-
-    def _without_arguments(self) -> tuple[int, tuple[str, str, int] | None]:
-        """Return where a call without arguments leaves the others, and how it ends: the role of a marker, the marker,
-        and how many items of `after` are over with it."""
-        if self.calls.without_arguments is None:
-            return len(self.between), None
-        items = items_of(self.calls.without_arguments)
-        rest = items[items.index(Slot.NAME) + 1 :] if Slot.NAME in items else []
-        shared = 0
-        while shared < min(len(rest), len(self.between)) and rest[shared] == self.between[shared]:
-            shared += 1
-        tail = rest[shared:]
-        at = len(self.after) - len(tail)
-        if tail and Slot.ARGUMENTS not in rest and tail == self.after[at:] and isinstance(tail[0], str):
-            return shared, ("CALL_END", tail[0], at + 1)
-        own = "".join(item for item in tail if isinstance(item, str))
-        prefix = "" if self.arguments is None else self.arguments.first_text()
-        usual = prefix + "".join(item for item in [*self.between[shared:], *self.after] if isinstance(item, str))
-        texts = all(isinstance(item, str) for item in [*tail, *self.between[shared:], *self.after])
-        if texts and prefix and own == usual:
-            return shared, ("EMPTY_CALL_END", own, len(self.after))
-        return len(self.between), None
 
     def _arguments(self, path: Path) -> str:
         """Add the arguments and what closes the call; return their rule."""

@@ -15,13 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import between, common_suffix, find_slots, markers_of, split_junction
+from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
 from toolgram.derive.conversation import (
     CALLS,
     CONTENT,
     EITHER,
-    NOTHING,
     REASONING,
     TYPED,
     Conversation,
@@ -39,13 +38,11 @@ from toolgram.derive.result import (
     Slot,
     ValueEncoding,
     ValueStyle,
-    filled,
     framed,
     shown,
 )
 from toolgram.observing.probes import Call
 
-_EMPTY = {ArgumentsStyle.JSON_STRING: '"{}"', ArgumentsStyle.TAGGED: ""}
 _READABLE = (ArgumentsStyle.JSON, ArgumentsStyle.TAGGED, ArgumentsStyle.JSON_STRING)
 
 
@@ -147,8 +144,7 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
     single = _single(before, after, start, end, section_start, section_end)
     result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
     result = replace(result, parallel=bool(calls.several))
-    closing = end + (single or (section_start, section_end))[1]
-    return _report(conversation, _learn_empty(conversation, result, calls.one.tail(0).removeprefix(closing)), calls)
+    return _report(conversation, result, calls)
 
 
 def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
@@ -280,24 +276,3 @@ def _stretches(conversation: Conversation, call: Call) -> dict[str, str]:
         first.setdefault(slot.label, (slot.start, slot.end))
     rows = sorted(first.items(), key=lambda row: row[1])
     return {key: turn[end:start].replace(key, "\0") for (key, (_, end)), (_, (start, _)) in pairwise(rows)}
-
-
-def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str) -> CallsFormat:
-    """T6: how a call without arguments is written, if the pattern does not say it."""
-    body = _body(conversation, [NOTHING])
-    if NOTHING.name not in body and NOTHING.id not in body:
-        conversation.warn("a call without arguments is not printed")
-        return result
-    opening, closing = result.single or (result.section_start, result.section_end)
-    values = {Slot.NAME: NOTHING.name, Slot.ID: NOTHING.id, Slot.INDEX: str(result.index_base)}
-    predicted = filled(result.pattern, {**values, Slot.ARGUMENTS: _EMPTY.get(result.arguments.style, "{}")})
-    if opening + predicted + closing in body:
-        return result
-    slots = find_slots(body, [("name", NOTHING.name), ("id", NOTHING.id)])
-    lead = result.pattern[0] if isinstance(result.pattern[0], str) else ""
-    at = body.rfind(lead, 0, slots[0].start) if lead else slots[0].start
-    texts = between(body, slots)
-    texts[0], texts[-1] = body[at : slots[0].start], texts[-1].removesuffix(turn_end).removesuffix(closing)
-    pattern = _pattern(texts, [Slot(slot.label) for slot in slots])
-    conversation.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
-    return replace(result, without_arguments=pattern)
