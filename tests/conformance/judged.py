@@ -151,20 +151,12 @@ def _loose(value: object) -> object:
 
 def judged(shared: Path = SHARED) -> list[Judged]:
     """All rows, in the order of the data."""
-    every = _Every()
-    return [_judge(replace(row, tools=_tools(row))) for row in family_cases.rows(shared, every)]
+    return [_judge(replace(row, tools=_tools(row))) for row in family_cases.rows(shared)]
 
 
 def _tools(row: Row) -> list[object] | None:
     """The functions of a row that are more than a name: a few rows have no others."""
     return [tool for tool in row.tools or () if isinstance(tool, dict)] or None
-
-
-class _Every(dict[str, object]):
-    """A table that has every family."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
 
 
 def _judge(row: Row) -> Judged:
@@ -173,16 +165,16 @@ def _judge(row: Row) -> Judged:
         return Judged(row, name, NONE)
     fmt = toolgram.get_format(name)
     readings = [family_cases.read(fmt, row, prefix) for prefix in PROMPTS]
-    wanted = [_asked(row, each) for each in row.peers.values()]
+    wanted = [family_cases.asked(row, each) for each in row.peers.values()]
     for reading in readings:
-        mine = _asked(row, reading)
+        mine = family_cases.asked(row, reading)
         if mine in wanted:
             return Judged(row, name, AGREE if all(each == mine for each in wanted) else DISAGREE)
     for rule, reason in REASONS:
-        for mine in (_asked(row, each) for each in readings):
+        for mine in (family_cases.asked(row, each) for each in readings):
             if any(rule(row, mine, theirs) for theirs in wanted):
                 return Judged(row, name, reason)
-    return Judged(row, name, OPEN, _asked(row, readings[0]))
+    return Judged(row, name, OPEN, family_cases.asked(row, readings[0]))
 
 
 def format_of(row: Row) -> str:
@@ -191,10 +183,6 @@ def format_of(row: Row) -> str:
     if row.family in SEVERAL or row.family not in FORMATS:
         return by_marker or FORMATS.get(row.family, "")
     return FORMATS[row.family]
-
-
-def _asked(row: Row, reading: Reading) -> Reading:
-    return family_cases._asked(row, reading)
 
 
 @lru_cache(maxsize=4)
@@ -266,7 +254,7 @@ def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 REASONS = (
     (_same_words, "blanks beside markers are dropped, and segments of text are joined by one"),
-    *family_cases.REASONS[:4],
+    *family_cases.REASONS,
     (_cut_off, "a call that was cut off is `truncated`; peers drop it, show its text, or close it in silence"),
     (_repaired, "one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"),
     (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
