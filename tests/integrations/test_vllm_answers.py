@@ -23,7 +23,7 @@ from tests.integrations.tokenizers_for_tests import Pieces, byte_level, llama3, 
 from tests.integrations.vllm_driver import WHOLE, Server
 from tests.integrations.vllm_ways import OLD, heard_everywhere, marked, meant_ways, specials_of, told
 from tests.properties.selection import every_format
-from tests.strategies import WRITTEN_BY_HAND, outputs
+from tests.strategies import outputs
 from toolgram.integrations.served import served
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -131,7 +131,7 @@ def test_any_chat_template(path: Path) -> None:
     assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name in WRITTEN_BY_HAND])
+@every_format
 def test_any_output_in_any_grouping(name: str) -> None:
     """Whatever a model says: no exception, the whole is the message, and the stream is what its events say."""
     specials = specials_of(name)
