@@ -14,7 +14,7 @@ import pytest
 
 import toolgram
 
-LENGTH = 50_000
+LENGTH = 20_000
 MOST = 9  # bytes for a character of ASCII: itself, and eight
 
 # what opens it, the unit that is repeated, and whether all of it is held
