@@ -93,22 +93,6 @@ def as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-@given(arguments, st.sampled_from([repr, json.dumps]))
-def test_written_arguments_load_as_what_they_were(given_arguments: dict[str, Any], write: Callable[[Any], str]) -> None:
-    source = ", ".join(f"{name}={write(value)}" for name, value in given_arguments.items()) + ")"
-    assert load(source) == as_json(given_arguments)
-
-
-@given(st.lists(values) | st.dictionaries(keys, values), st.sampled_from([repr, json.dumps]))
-def test_written_containers_load_as_what_they_were(value: Any, write: Callable[[Any], str]) -> None:
-    assert load(write(value), False) == as_json(value)
-
-
-@given(st.dictionaries(texts, values))
-def test_written_sole_dicts_load_as_what_they_were(value: dict[str, Any]) -> None:
-    assert load(repr(value) + ")") == as_json(value)
-
-
 @given(values)
 def test_json_is_kept_as_it_is_but_for_blanks_and_escapes(value: Any) -> None:
     source = json.dumps(value, separators=(",", ":"))
