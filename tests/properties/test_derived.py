@@ -18,7 +18,7 @@ from tests.strategies import chunkings
 from tests.streams import check_events, check_message, merged, run
 from toolgram.derive import DiffAnalysisResult, NotExpressible
 from toolgram.derive.deriving import derive_format
-from toolgram.derive.messages import write_message
+from toolgram.derive.messages import Writer
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import Case
 from toolgram.events import ToolCallDelta
@@ -80,7 +80,7 @@ def turns(draw: st.DrawFn) -> tuple[str, str, str | None, str | None, list[Call]
     assume(content or made)
     template = ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), "<s>", "</s>")
     try:
-        text = write_message(template, result, Case(name, content, reasoning, tuple(made))).output
+        text = Writer(template, result).write(Case(name, content, reasoning, tuple(made)), "unset").output
     except NotExpressible:
         assume(False)
         raise

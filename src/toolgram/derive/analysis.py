@@ -59,9 +59,7 @@ def analyse_compiled(template: ChatTemplate) -> DiffAnalysisResult:
     """Do the same with a template that is compiled. Raises TemplateError."""
     conversation = Conversation(template, Report())
     settle_form(conversation)
-    result = _analyse(conversation)
-    result.renders = template.renders
-    return result
+    return _analyse(conversation)
 
 
 def _analyse(conversation: Conversation) -> DiffAnalysisResult:

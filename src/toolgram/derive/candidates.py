@@ -30,6 +30,7 @@ import yaml
 
 from toolgram.derive.adapting import Behind, adapted
 from toolgram.derive.budget import look, time_left
+from toolgram.derive.errors import short
 from toolgram.derive.messages import outputs_of
 from toolgram.derive.report import Probe
 from toolgram.derive.result import (
@@ -52,6 +53,7 @@ from toolgram.observing.probes import TOOLS
 _CUT = 3  # characters per delta, besides the whole text at once
 _SHORTEST = 3  # characters of a marker that tells anything
 _MOST = 4  # shipped formats that are asked
+_SHOWN = 200  # characters of a value in a problem
 _REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
@@ -109,7 +111,8 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
             break
     derived = derive()
     if others and derived.score < len(derived.probes):
-        best = max((Candidate(fmt, read_as_is(fmt, result), name) for name, fmt in others), key=lambda each: each.score)
+        read = (Candidate(fmt, [_read_one(fmt, each) for each in result.written], name) for name, fmt in others)
+        best = max(read, key=lambda each: each.score)
         if best.score > derived.score:
             return best, said
     return derived, said
@@ -134,11 +137,6 @@ def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iter
         yield found
 
 
-def read_as_is(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
-    """Read the messages of the proof; one that is read by a repair has not come back."""
-    return [_read_one(fmt, written) for written in result.written]
-
-
 def _up_to_a_problem(fmt: Format, result: DiffAnalysisResult) -> Iterator[Probe]:
     for written in sorted(result.written, key=lambda each: not each.case.calls):  # most formats read no such calls
         yield (probe := _read_one(fmt, written))
@@ -147,6 +145,7 @@ def _up_to_a_problem(fmt: Format, result: DiffAnalysisResult) -> Iterator[Probe]
 
 
 def _read_one(fmt: Format, written: Written) -> Probe:
+    """Read a message of the proof; one that is read by a repair has not come back."""
     probe, message = probe_one(fmt, written)
     repair = next((each.kind for each in message.anomalies if each.kind in _REPAIRS), "")
     return replace(probe, problem=f"by a repair, {repair}") if repair and not probe.problem else probe
@@ -299,7 +298,7 @@ def difference(message: Message, case: Case) -> str:
     wanted = [(call.name, dict(call.arguments)) for call in case.calls]
     found = [(call.name, loaded(call.arguments)) for call in message.tool_calls]
     if found != wanted:
-        return f"calls {_short(found)} instead of {_short(wanted)}"
+        return f"calls {short(repr(found), _SHOWN)} instead of {short(repr(wanted), _SHOWN)}"
     if any(call.status != "complete" for call in message.tool_calls):
         return "a call is not complete"
     for part, text, expected in (
@@ -307,7 +306,7 @@ def difference(message: Message, case: Case) -> str:
         ("reasoning", message.reasoning, case.reasoning),
     ):
         if (text or "") != (expected or ""):
-            return f"{part} {_short(text)} instead of {_short(expected)}"
+            return f"{part} {short(repr(text), _SHOWN)} instead of {short(repr(expected), _SHOWN)}"
     return ""
 
 
@@ -317,11 +316,6 @@ def loaded(arguments: str) -> Any:
         return json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def passed(probes: Sequence[Probe]) -> int:

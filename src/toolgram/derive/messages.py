@@ -55,7 +55,7 @@ _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
 
 def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[Written, ...]:
     """Render every message, after every generation prompt. What the template refuses or does not print is left out."""
-    writer, found = _Writer(template, result), []
+    writer, found = Writer(template, result), []
     for case, prompt in _cases(result):
         look(f"rendering the messages of the proof ({case.name})")
         try:
@@ -63,11 +63,6 @@ def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[
         except NotExpressible:
             continue
     return tuple(found)
-
-
-def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
-    """Render one message after a generation prompt. Raises NotExpressible if the template does not print all of it."""
-    return _Writer(template, result).write(case, prompt)
 
 
 def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
@@ -115,7 +110,7 @@ def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
             yield Case(f"content that ends in {begun!r}", f"The smaller one is a {begun}")
 
 
-class _Writer:
+class Writer:
     """Renders the messages of the proof. What is printed of a message is asked once for all that have these parts."""
 
     def __init__(self, template: ChatTemplate, result: DiffAnalysisResult) -> None:
@@ -135,7 +130,8 @@ class _Writer:
         if not whole:
             raise NotExpressible("the template does not print all of it")
         output = self._cut(self._continued(text, thinks, case, prompt), case)
-        return Written(case, prompt, self.result.prompts[prompt].tail, output, self._alike(case, text))
+        tail = self.result.prompts[prompt].before + self.result.prompts[prompt].text
+        return Written(case, prompt, tail, output, self._alike(case, text))
 
     def render(self, case: Case) -> str | None:
         """Render a message; None if the template refuses it."""

@@ -3,7 +3,8 @@
 R1 compares an answer with and without reasoning, R3 the reasoning before content with the reasoning before calls: what
 follows the reasoning in both ends it.  R2 compares the generation prompts with thinking on, off and left alone: what
 they add to the role header opens a thought, or opens and closes one.  A template that drops the thoughts it is given
-still shows their markers in R2.
+still shows their markers in R2; and if it cuts an answer in two at some text, that text is shown by an answer which
+has it.
 """
 
 from __future__ import annotations
@@ -184,11 +185,26 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
         return Reasoning(ReasoningMode.NONE)
     if not end.strip():
+        end = _from_dropped(conversation, start)
+    if not end.strip():
         end = _from_mirror(conversation, start)
     if not end.strip():
         conversation.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
         return Reasoning(ReasoningMode.NONE)
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
+
+
+def _from_dropped(conversation: Conversation, start: str) -> str:
+    """Return the text at which the template cuts an answer, dropping what is before it."""
+    for text in conversation.template.compared:
+        if re.fullmatch(r"[\w\s-]*", text) or text.strip() == start.strip() or len(text) > 100:
+            continue  # a key of a message, such as 'tool_calls', or no end
+        answer = f"{start}{REASONING}{text}\n\n{CONTENT}"
+        for turn in (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer))):
+            if turn is not None and CONTENT in turn and REASONING not in turn:
+                conversation.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
+                return text
+    return ""
 
 
 def _from_mirror(conversation: Conversation, start: str) -> str:

@@ -236,11 +236,6 @@ class GenerationPrompt:
     opened: str
     before: str = ""
 
-    @property
-    def tail(self) -> str:
-        """Return the prompt after the user's text."""
-        return self.before + self.text
-
 
 @dataclass(frozen=True, slots=True)
 class MessageForm:
@@ -344,7 +339,6 @@ class DiffAnalysisResult:
     instructions: Mapping[str, str]  # what the prompt says of calls, if no turn shows them
     prints_calls: str  # "yes", "no", or "refused" if it refused every message with calls
     report: Report
-    renders: int = 0
     written: tuple[Written, ...] = ()  # the messages of the proof
 
     @property

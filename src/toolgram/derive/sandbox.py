@@ -193,7 +193,7 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def _bounded(self, name: str, function: Callable[..., Any], shallow: frozenset[str]) -> Callable[..., Any]:
         """Return a filter or a test that pays, weighs and shows what it made."""
-        skipped = _is_passed(function)
+        skipped = int(getattr(function, "jinja_pass_arg", None) is not None)  # what jinja2 passes before
 
         @functools.wraps(function)  # with the mark that says what jinja2 passes first
         def bounded(*args: Any, **kwargs: Any) -> Any:
@@ -270,11 +270,6 @@ class Environment(ImmutableSandboxedEnvironment):
         return bounded
 
 
-def _is_passed(function: Callable[..., Any]) -> int:
-    """Return how many arguments jinja2 passes before those of the template."""
-    return int(getattr(function, "jinja_pass_arg", None) is not None)
-
-
 def instrument(parts: Sequence[nodes.Node]) -> None:
     """Make loops, macros and blocks pay for what they print, and weigh what is compared, joined or captured."""
     for part in parts:
@@ -346,9 +341,8 @@ def _check_power(left: Any, right: Any) -> None:
         raise CostlyTemplate("computes a number beyond the limit")
 
 
-def _check_width(pattern: str | bytes) -> None:
+def _check_width(text: str) -> None:
     """Check a format's own numbers: none too large, nor all together."""
-    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
     numbers = "".join(c if c in "0123456789" else " " for c in text).split()
     if any(len(digits) > 5 for digits in numbers) or sum(map(int, numbers)) > MAX_SIZE:
         raise CostlyTemplate("formats to a width beyond the limit")
@@ -366,8 +360,8 @@ def _check_fields(text: str, weight: int) -> None:
 
 def _check_percent(pattern: str | bytes, values: Any, weight: int) -> None:
     """`pattern % values`. A width may be among the values, and those of a mapping may be used many times."""
-    _check_width(pattern)
     text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    _check_width(text)
     given = values if isinstance(values, tuple) else (values,)
     stars = text.count("*")
     if stars and any(isinstance(each, int) and abs(each) * stars > MAX_SIZE for each in given):
