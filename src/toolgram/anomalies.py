@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 KINDS: Mapping[str, str] = {
-    # repaired, or read all the same
+    # repaired, or read anyway
     "unclosed_value": "the closing marker of a value is missing; a later marker closes the value",
     "unclosed_envelope": "the arguments are complete, but brackets or closing markers around them are missing",
     "unclosed_arguments": "closing brackets are missing inside the arguments; the call's closing marker closes them",

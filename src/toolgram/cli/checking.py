@@ -35,7 +35,7 @@ def check(
 
     They accept the same language, and the machine is checked for mistakes.
 
-    Exit status: 0 everything is proved; 1 something is not (every format is checked all the same); 2 a mistake in the
+    Exit status: 0 everything is proved; 1 something is not (every format is checked anyway); 2 a mistake in the
     command.
 
     \b

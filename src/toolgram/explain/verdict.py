@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from toolgram.explain.explanation import Candidate, Explanation, Held, Step
+from toolgram.explain.explanation import Candidate, Explanation, Held, Step, counted
 from toolgram.formats import Format, get_format
 from toolgram.message import ToolCall
 from toolgram.spec.data import END
@@ -29,7 +29,7 @@ def verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
     if better:
         sentences.append(_elsewhere(fmt, better, told))
     if not sentences:
-        found = f"Everything was parsed: {_count(len(calls), 'call')} ({_names(calls)})"
+        found = f"Everything was parsed: {counted(len(calls), 'call')} ({_names(calls)})"
         oddities = len(told.anomalies)
         return [
             f"{found}, {'one deviation' if oddities == 1 else f'{oddities} deviations'} repaired."
@@ -40,7 +40,7 @@ def verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
     count = len(calls) + len(told.message.malformed)
     if complete == count:
         sentences.insert(
-            0, f"{_count(complete, 'call')} {'was' if complete == 1 else 'were'} parsed ({_names(calls)})."
+            0, f"{counted(complete, 'call')} {'was' if complete == 1 else 'were'} parsed ({_names(calls)})."
         )
     elif count > 1:
         sentences.insert(0, f"{complete} of {count} calls {'is' if complete == 1 else 'are'} complete.")
@@ -50,9 +50,9 @@ def verdict(fmt: Format, text: str, told: Explanation) -> list[str]:
 def _elsewhere(fmt: Format, better: Candidate, told: Explanation) -> str:
     """Return where to look instead, and by which marker one could have seen it."""
     found = (
-        f"finds {_count(better.calls, 'call')} in it"
+        f"finds {counted(better.calls, 'call')} in it"
         if better.calls
-        else f"finds the beginning of {_count(better.unfinished, 'call')} in it"
+        else f"finds the beginning of {counted(better.unfinished, 'call')} in it"
     )
     command = f"`toolgram parse --format {better.name}` {found}"
     mine = set(fmt.program.literals.values())
@@ -63,7 +63,7 @@ def _elsewhere(fmt: Format, better: Candidate, told: Explanation) -> str:
                 if marker in piece.text:
                     return f"The text holds a marker of {better.name} ({marker}), and {command}."
     if better.calls and any(call.status == "complete" for call in told.message.tool_calls):
-        return f"It may be another format: {command} and leaves {_count(better.text_left, 'character')} as text."
+        return f"It may be another format: {command} and leaves {counted(better.text_left, 'character')} as text."
     return f"It reads like another format: {command}."
 
 
@@ -160,10 +160,6 @@ def _what(region: Held) -> str:
 def name_in_words(name: str) -> str:
     """Return a name as a sentence can have it: a model may put anything into it."""
     return name if name.isprintable() and len(name) <= LONGEST_QUOTE else quote(name)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _names(calls: Sequence[ToolCall]) -> str:

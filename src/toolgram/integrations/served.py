@@ -49,7 +49,7 @@ class Served:
         self.is_mistral = _mistral_version(tokenizer) is not None
         self.fmt, self.why = format_of(tokenizer, name)
         self.tokens = _added_tokens(tokenizer)
-        self.special_texts = frozenset(_special_tokens(tokenizer))
+        self.special_texts = frozenset(map(str, _said(tokenizer, "all_special_tokens")))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
         self._model: Any = None  # the server's configuration of the model
         report = self.fmt.report if self.fmt is not None else None
@@ -471,17 +471,17 @@ def _added_tokens(tokenizer: Any) -> dict[str, int]:
         found.update(tokenizer.get_added_vocab())
     except Exception:
         logger.debug("toolgram: %s has no added vocabulary", _named(tokenizer))
-    found.update(_special_tokens(tokenizer))
+    texts, numbers = _said(tokenizer, "all_special_tokens"), _said(tokenizer, "all_special_ids")
+    if len(texts) == len(numbers):
+        found.update(zip(map(str, texts), numbers, strict=True))
     return {text: number for text, number in found.items() if text}
 
 
-def _special_tokens(tokenizer: Any) -> dict[str, int]:
+def _said(tokenizer: Any, name: str) -> list[Any]:
     try:
-        texts, numbers = tokenizer.all_special_tokens, tokenizer.all_special_ids
-        return {str(text): number for text, number in zip(texts, numbers, strict=True)}
+        return list(getattr(tokenizer, name, ()))
     except Exception:
-        logger.debug("toolgram: %s does not pair its special tokens with ids", _named(tokenizer))
-        return {}
+        return []
 
 
 def _numbers(ids: Any) -> list[int]:

@@ -133,27 +133,15 @@ def _depth(tree: Statements) -> int:
 
 def _terminal_size(name: str, terminals: dict[str, Statements], sizes: dict[str, int], imported: int) -> int:
     """Return the number of symbols of a terminal, with those that it names written out."""
-    waiting, open_ones = [name], set()
-    while waiting:
-        current = waiting[-1]
-        if current in sizes:
-            waiting.pop()
-            continue
-        leaves = [leaf for part in terminals[current].iter_subtrees() for leaf in part.children if not _is_tree(leaf)]
-        names = [str(leaf.name) for leaf in leaves if isinstance(leaf, Terminal)]
-        unknown = [each for each in names if each in terminals and each not in sizes and each not in open_ones]
-        open_ones.add(current)
-        if unknown:
-            waiting += unknown
-            continue
-        inner = sum(sizes.get(each, imported if each not in terminals else 0) for each in names)
-        sizes[current] = min(len(leaves) + inner, 2 * MAX_GRAMMAR_SIZE)
-        waiting.pop()
+    if name not in sizes:
+        sizes[name] = 0  # if it names itself, Lark will refuse it
+        subtrees = terminals[name].iter_subtrees()
+        leaves = [leaf for part in subtrees for leaf in part.children if not isinstance(leaf, Tree)]
+        size = len(leaves)
+        for each in [str(leaf.name) for leaf in leaves if isinstance(leaf, Terminal)]:
+            size += _terminal_size(each, terminals, sizes, imported) if each in terminals else imported
+        sizes[name] = min(size, 2 * MAX_GRAMMAR_SIZE)
     return sizes[name]
-
-
-def _is_tree(leaf: object) -> bool:
-    return isinstance(leaf, Tree)
 
 
 def _rule_size(tree: Statements) -> int:
