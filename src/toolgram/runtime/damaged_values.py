@@ -9,7 +9,7 @@ held: the quote ends the string, or is part of it. A marker ends the search, so 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -135,15 +135,11 @@ def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
 def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -> int:
     """Return whether the closer of the call is at `at`: a marker that the call still needs, or, if it needs none,
     anything that may follow a call. After the bracket of a list, the finish reason does not matter."""
-    program, owed = stream.program, stream.calls.markers.owed
+    owed = stream.calls.markers.owed
     at = cast("re.Match[str]", _around_closer(text, at)).end()
-    markers: tuple[str, ...] = program.in_no_name
-    if owed:
-        closed_by = program.spec.closed_by
-        markers = tuple(program.literals[name] for opener in owed for name in closed_by.get(opener, ()))
-    elif at == len(text) and final and (stream.ended or in_list):
+    if not owed and at == len(text) and final and (stream.ended or in_list):
         return ENDS
-    markers = tuple(marker for marker in markers if marker != FENCE)
+    markers = [marker for marker in _closers(stream) if marker != FENCE]
     if any(text.startswith(marker, at) and stream.is_token(marker, text, at) for marker in markers):
         return ENDS
     short = () if owed else _short_openers(stream)
@@ -153,6 +149,15 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
         return PART if name is None else ENDS if name.lastindex else WAIT
     rest = text[at:]
     return WAIT if any(marker.startswith(rest) for marker in (*markers, *short, FENCE)) else PART
+
+
+def _closers(stream: Stream) -> Iterable[str]:
+    """Return the markers that the call still needs or, if it needs none, those that may follow a call."""
+    program, owed = stream.program, stream.calls.markers.owed
+    if not owed:
+        return program.in_no_name
+    closed_by = program.spec.closed_by
+    return [program.literals[name] for opener in owed for name in closed_by.get(opener, ())]
 
 
 def _short_openers(stream: Stream) -> tuple[str, ...]:
