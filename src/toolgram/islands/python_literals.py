@@ -126,7 +126,7 @@ class PythonScanner:
         self.end = self.read(text, 0)
         return not (self.done or self.broken)
 
-    def read(self, text: str, pos: int, final: bool = False) -> int:
+    def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
         """Consume `text` from `pos` on; return the position after it, and leave the JSON in `out`."""
         parts = self._parts
         parts.clear()

@@ -77,7 +77,7 @@ class RepairingPythonScanner(PythonScanner):
     """
 
     __slots__ = (
-        "_around", "_candidates", "_final", "_first", "_flags", "_passed", "_probed", "back", "notes", "stop",
+        "_around", "_candidates", "_ended", "_final", "_first", "_flags", "_passed", "_probed", "back", "notes", "stop",
         "why",
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ class RepairingPythonScanner(PythonScanner):
         self.why = ""
         self._readers = _READERS
         self._word_ends += self._around.stops
-        self._final = False
+        self._final = self._ended = False
         self._first: list[str] | None = None  # JSON of the first item after a brace, of a dict or of a set
         self._candidates: list[StrictRest] = []
         self._flags = 0
@@ -107,13 +107,13 @@ class RepairingPythonScanner(PythonScanner):
         """Return whether `text` is wholly inside a string and the same in JSON."""
         return self._first is None and PythonScanner.passes(self, text)
 
-    def read(self, text: str, pos: int, final: bool = False) -> int:
+    def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
         """Consume `text` from `pos` on, up to the first repair; hold the first item after a brace until it is decided.
-        `final`: nothing follows the text."""
+        `final`: nothing follows the text; `ended`: that is the end of the turn."""
         parts, readers, size = self._parts, self._readers, len(text)
         parts.clear()
         self.mark = pos
-        self.waits, self._final = False, final
+        self.waits, self._final, self._ended = False, final, ended
         written = 0
         while pos < size and not (self.broken or self.done or self.notes or self.waits):
             first = self._first
@@ -300,7 +300,7 @@ class RepairingPythonScanner(PythonScanner):
         if char in ")]}":
             if char != {"k": ")", "(": ")", "[": "]"}.get(frame, "}"):
                 return SEVERAL
-            return _after_call(text, at + 1, self._around, self._final) if frame == "k" else FITS
+            return _after_call(text, at + 1, self._around, self._final, self._ended) if frame == "k" else FITS
         if char in OPERATORS or char in "\"'" or (char == ":" and frame != "k"):
             return SEVERAL
         return self._after_word(text, at) if at > pos and (char.isalpha() or char == "_") else DAMAGED
@@ -481,7 +481,7 @@ class StrictRest:
         return True
 
 
-def _after_call(text: str, pos: int, around: Around, final: bool) -> str:
+def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -> str:
     """Return whether the text after the parenthesis of a call fits the quote before it as the end of a string."""
     at = _blanks(text, pos).end()
     if at == len(text) and final:
@@ -497,7 +497,7 @@ def _after_call(text: str, pos: int, around: Around, final: bool) -> str:
         if match["open"] or (match["close"] and around.listed):
             return FITS
         grows = match.end() == len(text) and match.end() - at <= MOST_BETWEEN
-        return (FITS if final else OPEN) if grows else DAMAGED
+        return (FITS if ended else OPEN) if grows else DAMAGED
     return SEVERAL if char in OPERATORS else DAMAGED
 
 

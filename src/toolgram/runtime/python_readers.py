@@ -29,7 +29,7 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
     python = cast("PythonScanner", stream.island)
     if python.done:
         return _read_end(stream, python, text, pos, final)
-    return took_python(stream, python, text, pos, python.read(text, pos, final), final)
+    return took_python(stream, python, text, pos, python.read(text, pos, final, final and stream.ended), final)
 
 
 def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
