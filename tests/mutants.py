@@ -33,7 +33,7 @@ PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "src/toolgram/runtime/*.py": (30, READING),
     "src/toolgram/islands/*.py": (20, ("tests/islands", *READING)),
     "machines/**/*.yaml": (20, ("tests/test_suite.py", "tests/formats", "tests/deviations")),
-    "src/toolgram/export/*.py": (15, ("tests/export/test_written.py", "tests/export/test_export.py", "tests/export")),
+    "src/toolgram/export/*.py": (15, ("tests/export/test_oracle.py", "tests/export/test_export.py", "tests/export")),
     "src/toolgram/gateway/*.py": (15, ("tests/gateway/test_answers.py", "tests/gateway")),
 }
 SWAPPED = {

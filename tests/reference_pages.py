@@ -1,11 +1,13 @@
 """The pages of anomalies and of errors, an address for each: `python -m tests.reference_pages` writes them.
 
 Strategy: what a page says of a kind or a class is the code's own: `anomalies.KINDS`, docstrings. Its example is an
-output that a format reads here, or code that raises here. Only the remedies are written by hand.
+output that a format reads here, or code that raises here. Only these and the remedies are written by hand, in
+`reference_pages.yaml`.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 from collections.abc import Mapping
@@ -13,13 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import toolgram
 from toolgram.anomalies import KINDS
-from toolgram.bulk.errors import BadFile, BadTarget, MissingPackage
-from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
-from toolgram.gateway.engine import NoServer
-from toolgram.gateway.errors import Refusal
-from toolgram.program.look_ahead import TooManyWays
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 PACKAGE = Path(toolgram.__file__).parent
@@ -47,107 +46,11 @@ class Anomaly:
     ids: Mapping[str, int] | None = None  # of special tokens; the output then comes with those of one
 
 
-CALL = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
-TAGGED = "<tool_call>\n<function=get_weather>\n<parameter=city>\n%s\n</function>\n</tool_call>"
-REPAIR = "Nothing. The call is complete, and there was one way to read it. Pass `strict=True` to refuse repairs."
-TELL_THE_MODEL = "Return the anomaly to the model as the result of the call, so that it can correct itself. "
-VALIDATE = "`message.validate(tools)` checks every argument and words the errors for the model."
-GIVE_PREFIX = (
-    "Pass the end of the prompt as `prefix`, so that the parser knows whether reasoning is open: the generation prompt "
-    'of the chat template, or `prefix=""` if the prompt ends with nothing for the assistant.'
-)
-MORE_TOKENS = (
-    "Never execute the call. Raise the limit of tokens, or shorten the prompt, and ask again. Pass the server's "
-    "`finish_reason` to `parse` or `close`, so that it can tell a finished output from one that was cut off."
-)
-CONSTRAIN = (
-    "Return the error to the model and ask again. If it happens often, [constrain the model](../../guides/"
-    "constrain-a-model.md), or see [Why was my call not parsed?](../../guides/why-was-my-call-not-parsed.md)."
-)
+SAID: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "reference_pages.yaml").read_text(encoding="utf-8"))
 ANOMALIES = {
-    "unclosed_value": Anomaly("qwen3_coder", TAGGED % "Paris" + "<|im_end|>", REPAIR),
-    "unclosed_envelope": Anomaly("hermes", f"<tool_call>\n{CALL[:-1]}", REPAIR),
-    "unclosed_arguments": Anomaly(
-        "deepseek_v31",
-        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
-        '{"city": "Paris"<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
-        REPAIR,
-    ),
-    "surplus_closer": Anomaly("hermes", f"<tool_call>\n{CALL}\n</tool_call></tool_call>", REPAIR),
-    "unfinished_marker": Anomaly("hermes", f"<tool_call>\n{CALL}\n</tool_", REPAIR),
-    "repaired_json": Anomaly("hermes", f"<tool_call>\n{CALL[:-2]},}}}}\n</tool_call>", REPAIR),
-    "repaired_python": Anomaly(
-        "lfm2", "<|tool_call_start|>[get_weather(city='Paris' days=2)]<|tool_call_end|>", REPAIR
-    ),
-    "unopened_reasoning": Anomaly("hermes", "</think>Hello.", GIVE_PREFIX),
-    "assumed_reasoning": Anomaly("deepseek_r1", "Hello.", GIVE_PREFIX),
-    "unusual_form": Anomaly("hermes", '<tool_call>\n{"name": "get_weather", "args": {}}\n</tool_call>', REPAIR),
-    "after_turn": Anomaly(
-        "hermes",
-        "Hello.<|im_end|>\n<|im_start|>user\nHow are you?",
-        "Stop generation at the end of the turn: add the token before the dropped text to the server's stop tokens.",
-    ),
-    "quoted_call": Anomaly(
-        "hermes",
-        'Write `<tool_call>{"name": "f", "arguments": {}}</tool_call>` to call f.',
-        "Nothing: a call in code or in reasoning is not executed. If the model meant it, the anomaly's `calls` has it.",
-    ),
-    "stray_marker": Anomaly(
-        "qwen3_coder",
-        TAGGED % "Pa</parameter>ris\n</parameter>",
-        "Look at the value: a marker of another argument may be missing. Pass pieces `(text, id)` to `feed` if the "
-        "server has the ids of tokens: text that only spells a marker is then never one.",
-    ),
-    "repeated_argument": Anomaly(
-        "hermes",
-        f'<tool_call>\n{CALL[:-2]}, "city": "Rome"}}}}\n</tool_call>',
-        "Nothing, if the last value is meant: `json.loads` takes it. Otherwise return the anomaly to the model.",
-    ),
-    "undeclared_argument": Anomaly(
-        "qwen3_coder",
-        TAGGED % "Paris\n</parameter>\n<parameter=when>\ntoday\n</parameter>",
-        TELL_THE_MODEL + VALIDATE,
-        TOOLS,
-    ),
-    "missing_argument": Anomaly(
-        "glm45",
-        "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
-        TELL_THE_MODEL + VALIDATE,
-        TOOLS,
-    ),
-    "unexpected_type": Anomaly(
-        "qwen3_coder",
-        TAGGED % "Paris\n</parameter>\n<parameter=days>\nsoon\n</parameter>",
-        TELL_THE_MODEL + VALIDATE,
-        TOOLS,
-    ),
-    "ambiguous_ids": Anomaly(
-        "hermes",
-        "Write <tool_call> as <tool_call>",
-        "Pass pieces to `feed`, the text of each token with its id: "
-        '`parser.feed([("Write ", 51), ("<tool_call>", 7)])`.',
-        ids={"<tool_call>": 7, "</tool_call>": 8},
-    ),
-    "unknown_tool": Anomaly(
-        "hermes",
-        '<tool_call>\n{"name": "get_whether", "arguments": {}}\n</tool_call>',
-        "Check the name before you execute a call. " + TELL_THE_MODEL,
-        TOOLS,
-    ),
-    "truncated": Anomaly(
-        "hermes", '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Par', MORE_TOKENS, reason="length"
-    ),
-    "malformed": Anomaly(
-        "hermes",
-        '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}}}\n</tool_call>',
-        "The text of the call is in `message.content`, and `message.malformed` has its parts. " + CONSTRAIN,
-    ),
+    kind: Anomaly(**{**row, "tools": TOOLS if row.get("tools") else None}) for kind, row in SAID["anomalies"].items()
 }
-# Kinds that no shipped format shows.
-DERIVED_ONLY = {
-    "unproven_types": "Only derived formats have it. Give [derivation](../../guides/read-any-model.md) a recorded "
-    "output, or write how types are spelled into the machine file, under `unproven_types`.",
-}
+DERIVED_ONLY: dict[str, str] = SAID["derived_only"]
 
 
 def read(shown: Anomaly, strict: bool = False) -> toolgram.Message:
@@ -203,58 +106,12 @@ class Raised:
     code: str = ""
 
 
-ERRORS = (
-    Raised(
-        toolgram.ToolgramError,
-        "Catch it to catch every error of toolgram. The message names what is wrong and what to do. No output of a "
-        "model raises one.",
-        'toolgram.get_format("hermes").export("bnf")',
-    ),
-    Raised(
-        toolgram.UnknownFormat,
-        "Use one of `names`, or `toolgram formats --for MODEL`. If the model is not among them, [derive a format]"
-        "(../../guides/read-any-model.md) from its chat template.",
-        'toolgram.get_format("hermess")',
-    ),
-    Raised(
-        toolgram.FormatError,
-        "Go to the line that the message names and do what its remedy says, then run `toolgram check` again. "
-        "[Format files](../format-files.md) lists every key and tag.",
-        'toolgram.load_format("my.lark", "absent.yaml")',
-    ),
-    Raised(
-        TooManyWays,
-        "`load_format` raises it as a FormatError, which names the file. Let fewer states follow a value that is not "
-        "closed.",
-    ),
-    Raised(
-        TemplateError,
-        "Give the chat template of the model itself, as in its `tokenizer_config.json`. Templates in Go's language, as "
-        "Ollama has them, are not read.",
-        'toolgram.derive_format("{% for m in messages %}")',
-    ),
-    Raised(
-        CostlyTemplate,
-        "Give the chat template of the model itself. If it is, give the format by name, or write its two files.",
-    ),
-    Raised(
-        OutOfBudget,
-        "The template is unusually expensive. Raise the budget, use `isolate=True` to give derivation a process of its "
-        "own, or give the format by name.",
-    ),
-    Raised(
-        NoServer,
-        "Start the model's server, or correct `--upstream`. `toolgram serve --wait` says how long to wait for it.",
-    ),
-    Raised(BadFile, "Check that the file exists, is readable, and has the columns that the command names."),
-    Raised(BadTarget, "Write to another file: this one is an input, or another output of the same run."),
-    Raised(MissingPackage, "Run the command in the message: it fits how toolgram was installed."),
-    Raised(
-        Refusal,
-        "The gateway answers the request with this status and message, in the error object of its API. Correct the "
-        "field that `param` names.",
-    ),
-)
+def _named(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+ERRORS = [Raised(_named(row["error"]), row["remedy"], row.get("code", "")) for row in SAID["errors"]]
 
 
 def error_page(raised: Raised) -> str:

@@ -1,41 +1,43 @@
 """What models write, and what they write by mistake: Hypothesis strategies over every format.
 
 The rooms are in `tests.generators`. Every format has outputs made from its two files (`grammar_walks`), so a new format
-needs nothing here. Some have writers by hand as well, whose outputs come with the message they mean.
+needs nothing here. Where a format has a writer (`tests.integrations.writers`), some outputs come with what they mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-import toolgram
-from tests.generators import json_call_outputs as json_calls
-from tests.generators import other_call_outputs as other_calls
 from tests.generators.broken_outputs import broken, fragments, grammar_literals
 from tests.generators.grammar_walks import walks
-from tests.generators.meant_outputs import Call, Output
+from tests.generators.suite_cases import random_turn, writable
+from tests.integrations.writers import WRITERS, Turn
 from toolgram.runtime.following import GOES_ON, expression_goes_on
 
 __all__ = [
-    "Call", "Output", "any_text", "chunkings", "fragments", "grammar_literals", "mutated", "noise", "outputs",
-    "well_formed",
+    "Output", "any_text", "chunkings", "fragments", "grammar_literals", "mutated", "noise", "outputs", "well_formed",
 ]  # fmt: skip
 
-WRITTEN_BY_HAND: dict[str, Callable[[bool], st.SearchStrategy[Output]]] = {
-    "llama3_json": json_calls.llama3_json,
-    "llama4_pythonic": other_calls.llama4_pythonic,
-    "mistral_v3": json_calls.mistral_v3,
-    "mistral_v11": json_calls.mistral_v11,
-    "functionary_v3_2": json_calls.functionary_v3_2,
-    "gpt_oss": json_calls.gpt_oss,
-    "granite_3": json_calls.granite_3,
-    "hermes": json_calls.hermes,
-    "qwen3_coder": other_calls.qwen3_coder,
-    "lfm2": other_calls.lfm2,
-}
+
+@dataclass(frozen=True)
+class Output:
+    """A well-formed output, and the turn that it means where a writer wrote it."""
+
+    text: str
+    turn: Turn | None = None
+
+
+def written(name: str, seed: int) -> Output:
+    """A turn that its notation has room for, as a writer by hand puts it down."""
+    rng = random.Random(seed)
+    while True:
+        turn = random_turn(rng, rng.random() < 0.4, rng.random() < 0.4)
+        if writable(name, turn):
+            return Output(WRITERS[name](turn), turn)
 
 
 @st.composite
@@ -46,31 +48,21 @@ def walked(draw: st.DrawFn, name: str) -> list[str]:
     return found.pieces(found.word(rng), rng)
 
 
-def well_formed(name: str, *, small: bool = False) -> st.SearchStrategy[Output]:
-    """Outputs of a format as a model means them, with the message each one is where a writer says so.
-
-    At most one call from a writer where `small`. What a token that ends the turn means before more text is a matter of
-    what follows (P3), and no writer says it.
-    """
-    from_files = walked(name).filter(_end_apart).map(lambda pieces: Output("".join(pieces), known=False))
-    if name not in WRITTEN_BY_HAND:
+def well_formed(name: str) -> st.SearchStrategy[Output]:
+    """Outputs of a format as a model means them, with the turn that each one is where a writer says so."""
+    from_files = walked(name).filter(_apart).map(lambda pieces: Output("".join(pieces)))
+    if name not in WRITERS:
         return from_files
-    program = toolgram.get_format(name).program
-    stops = [program.literals[each] for each in program.stop if each in program.literals]
-
-    def judged(output: Output) -> Output:
-        rest = output.text.rstrip()
-        for stop in stops:
-            rest = rest.removesuffix(stop)
-        return replace(output, known=output.known and not any(stop in rest for stop in stops))
-
-    return WRITTEN_BY_HAND[name](small).map(judged) | from_files
+    return st.integers(0, 2**32).map(lambda seed: written(name, seed)) | from_files
 
 
-def _end_apart(pieces: list[str]) -> bool:
-    """Return whether nothing directly after arguments shows that they go on, which only the parser doubts."""
+def _apart(pieces: list[str]) -> bool:
+    """Return whether each symbol is read as itself: no word goes on in the next one, and nothing directly after
+    arguments shows that they go on, which only the parser doubts."""
     for at, piece in enumerate(pieces):
         rest = "".join(pieces[at + 1 :])
+        if piece[-1:].isalnum() and rest[:1].isalnum():
+            return False
         goes_on = rest.startswith(GOES_ON) if piece.endswith("}") else expression_goes_on(rest.lstrip(" \t"))
         if goes_on and piece.endswith(("}", ")")):
             return False

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import toolgram
-from tests.json_prefix import JsonPrefix
+from tests.json_prefix import is_json_prefix
 from toolgram.call_ids import random_call_ids
 from toolgram.events import (
     Content,
@@ -114,7 +114,6 @@ def check_events(events: Sequence[Event], text: str) -> None:
     """What is true of the events of any closed stream: conserved, each call opened, filled and ended in order."""
     assert sources(events) == text
     opened: list[str] = []
-    arguments: list[JsonPrefix] = []
     ended: list[int] = []
     for event in events:
         match event:
@@ -122,21 +121,18 @@ def check_events(events: Sequence[Event], text: str) -> None:
                 assert event.index == len(opened), "calls are numbered from 0, and each starts once"
                 assert len(ended) == len(opened), "a call starts after the one before it has ended"
                 opened.append(event.name)
-                arguments.append(JsonPrefix())
             case ToolCallDelta():
                 assert event.index == len(opened) - 1, "arguments belong to the call that was opened last"
                 assert event.index not in ended, "nothing follows the end of a call"
-                reader = arguments[event.index].read(event.arguments)
-                assert reader.error is None, f"not a JSON prefix: {''.join(arguments_of(events, event.index))!r}"
             case ToolCallEnd():
                 assert event.index == len(opened) - 1
                 assert event.index not in ended, "a call ends once"
                 assert event.status in ("complete", "truncated", "malformed")
                 ended.append(event.index)
+                written = "".join(arguments_of(events, event.index))
+                assert is_json_prefix(written), f"not a JSON prefix: {written!r}"
                 if event.status == "complete":
-                    whole = "".join(arguments_of(events, event.index))
-                    assert isinstance(json.loads(whole), dict), f"complete, and not an object: {whole!r}"
-                    assert arguments[event.index].is_whole
+                    assert isinstance(json.loads(written), dict), f"complete, and not an object: {written!r}"
             case Dropped():
                 assert event.why, "a Dropped event says why"
                 assert event.text == event.source

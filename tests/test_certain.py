@@ -16,7 +16,7 @@ import pytest
 import toolgram
 from tests.certain import rows, samples
 from tests.certain.rows import ROWS
-from tests.certain.samples import Calls, Sample, complete_calls, ids_in, read, shown, special_ids, verdict
+from tests.certain.samples import Calls, Sample, complete_calls, read, verdict
 from tests.properties.selection import quarter
 
 bench = importlib.import_module("tests.certain.__main__")
@@ -68,48 +68,6 @@ def test_a_parser_that_calls_everything_or_nothing_is_counted(monkeypatch: pytes
     found = bench.count(iter(made)).verdicts
     assert found["wrong"] == 0
     assert (found["lost"], found["right"]) == (with_calls, len(made) - with_calls)
-
-
-def test_a_line_of_code_is_in_the_text_and_in_the_call_that_was_made() -> None:
-    for python in (False, True):
-        found = [*rows.lines(python, random.Random(3), 0.01)]
-        for sample in found:
-            name, arguments = sample.made[0]
-            line = json.loads(arguments)["city"]
-            assert name == "get_weather"
-            assert '"' in line
-            assert json.dumps(line, ensure_ascii=False)[1:-1].replace('\\"', '"') in sample.text
-        assert len({sample.format for sample in found}) >= (4 if python else 25)
-
-
-def test_a_cut_knows_the_calls_whose_arguments_were_closed() -> None:
-    text = HERMES + "\n" + HERMES.replace("Paris", "Rome")
-    ends, calls = rows._closed_at("hermes", "", text)
-    assert calls == (PARIS, ROME)
-    assert [text[:end][-8:] for end in ends] == ['"Paris"}', ' "Rome"}']
-
-
-def test_tagged_arguments_are_closed_by_the_closer_of_the_call() -> None:
-    text = "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>"
-    ends, calls = rows._closed_at("qwen3_coder", "", text)
-    assert calls == (PARIS,)
-    assert text[: ends[0]].endswith("</function>")
-
-
-def test_the_parts_of_every_format_are_found() -> None:
-    thoughts = 0
-    for name in toolgram.format_names():
-        parts = shown(name)
-        calls = complete_calls(read(Sample(name, parts.calls, tools=samples.TOOLS)))
-        assert calls, name
-        assert samples.quoted(parts.calls) != parts.calls, name
-        thoughts += parts.thought is not None
-    assert thoughts > 40
-
-
-def test_ids_are_those_of_the_special_tokens() -> None:
-    special = special_ids("hermes")
-    assert ids_in("hermes", f"Hi {HERMES}") == (7, special["<tool_call>"], 7, special["</tool_call>"])
 
 
 def test_arguments_that_are_torn_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

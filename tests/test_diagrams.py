@@ -16,7 +16,8 @@ from tests.own_format import MARKER, write_own_format
 from tests.properties import selection
 from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
 from toolgram.observing.paths import canonical_outputs
-from toolgram.spec.data import RECOVERY_TRIGGERS, Literal
+from toolgram.spec.data import Literal
+from toolgram.spec.vocabulary import RECOVERY_TRIGGERS
 
 DIALECTS: list[Kind] = ["mermaid", "dot"]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,6 @@ them, of some formats. `make exhaustive` and `make fuzz` take the long texts of 
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Callable
 
@@ -14,7 +13,7 @@ import pytest
 
 import toolgram
 from tests import exhaustive, fuzz
-from tests.clauses import Failure, Reading, Tally, broken, check, check_widely, difference, minimised, raised, read
+from tests.clauses import Failure, Reading, Tally, broken, check, check_widely, difference, minimised, raised
 from tests.properties.selection import every_format, some
 from toolgram.events import Content
 
@@ -33,14 +32,6 @@ def test_some_broken_outputs(name: str) -> None:
     tally = fuzz.do((name, "as in every run", 1_500))
     assert tally.characters >= 1_500
     assert not tally.failures, str(tally.failures)
-
-
-def test_a_seed_gives_the_same_texts() -> None:
-    def texts(seed: str) -> list[str]:
-        rng = random.Random(seed)
-        return [fuzz.text_of("hermes", rng) for _ in range(5)]
-
-    assert texts("1") == texts("1") != texts("2")
 
 
 # ------------------------------------------------------------------------------------- what is wrong is seen as wrong
@@ -107,12 +98,6 @@ def test_an_exception_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     fmt = toolgram.get_format("hermes")
     assert _kind(check(fmt, "x")[0]) == "raised KeyError in refuse"
     assert _kind(check_widely(fmt, "x", None)) == "raised KeyError in refuse"
-
-
-def test_calls_are_read_with_their_status() -> None:
-    fmt = toolgram.get_format("mistral_v11")
-    assert read(fmt, (fmt.example,)).complete
-    assert read(fmt, ('[TOOL_CALLS]f[ARGS]{"a',)).calls == (("f", '{"a', "truncated"),)
 
 
 @pytest.mark.parametrize("command", [exhaustive, fuzz])

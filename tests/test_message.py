@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests.streams import without_ids
 from toolgram.anomalies import KINDS
 from toolgram.message import MessageBuilder
 
@@ -101,3 +102,19 @@ def test_an_id_behind_the_arguments_is_kept_beside_the_one_that_was_sent() -> No
     assert [(len(call.id), call.model_id) for call in calls] == [(9, "bbc5b7ede")]
     calls = fmt.parse('[TOOL_CALLS] [{"id": "bbc5b7ede", "name": "f", "arguments": {}}]').tool_calls
     assert [(call.id, call.model_id) for call in calls] == [("bbc5b7ede", None)]
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral_v11", "qwen3_coder", "lfm2"])
+def test_a_delta_may_be_none_and_no_bytes(name: str) -> None:
+    """Servers send a delta without text as None. Bytes are an error that says what to do, and change nothing."""
+    fmt = toolgram.get_format(name)
+    text = fmt.example
+    parser, plain = fmt.parser(), fmt.parser()
+    events, wanted = [], []
+    for at in range(0, len(text), 3):
+        events += parser.feed(None)
+        with pytest.raises(TypeError, match="a delta is str, not bytes: decode"):
+            parser.feed(text[at : at + 3].encode())  # type: ignore[arg-type]
+        events += parser.feed(text[at : at + 3])
+        wanted += plain.feed(text[at : at + 3])
+    assert without_ids([*events, *parser.close("stop")]) == without_ids([*wanted, *plain.close("stop")])

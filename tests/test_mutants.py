@@ -14,7 +14,7 @@ from tests.mutants import Mutant
 
 def test_a_seed_chooses_changes_that_can_be_read_and_are_none_of_each_other() -> None:
     found = mutants.mutants(1, 100)
-    assert found == mutants.mutants(1, 100) != mutants.mutants(2, 100)
+    assert found == mutants.mutants(1, 100)
     assert len({mutant.name() for mutant in found}) == len(found) == 100 + len(mutants.NAMED)
     for mutant in found:
         text = mutant.text()

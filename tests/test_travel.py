@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import toolgram
 from tests.own_format import write_own_format
 from tests.properties.selection import every_format
-from tests.strategies import outputs
 from tests.streams import run
 from toolgram.call_ids import random_call_ids
 from toolgram.late_imports import install_line
@@ -60,37 +57,6 @@ def test_a_derived_format_pickles_with_its_report() -> None:
     assert other.spec.machine_dict == fmt.spec.machine_dict
     assert fmt.report is not None
     assert other.report.probes == fmt.report.probes
-
-
-_VALUES = ('"Paris"', "'Paris'", "Paris")
-
-
-@every_format
-@given(data=st.data())
-def test_a_pickled_parser_goes_on_exactly(name: str, data: st.DataObject) -> None:
-    fmt = toolgram.get_format(name)
-    text = data.draw(outputs(name))
-    at = data.draw(st.integers(0, len(text)))
-    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
-    parser = fmt.parser(tools, call_ids=random_call_ids(seed=7))
-    parser.feed(text[:at])
-    other = pickle.loads(pickle.dumps(parser))
-    assert other.message == parser.message
-    assert _finished((other, text[at:])) == _finished((parser, text[at:]))
-
-
-@every_format
-def test_a_parser_pickles_where_a_marker_stands_in_arguments(name: str) -> None:
-    """Behind every character: of each example, each marker is put where a value begins, and the output goes on."""
-    fmt = toolgram.get_format(name)
-    for marker in sorted({text for text in fmt.program.literals.values() if len(text) > 1}):
-        text = next((fmt.example.replace(each, f"{marker}{each}", 1) for each in _VALUES if each in fmt.example), "")
-        begin = text.find(marker)
-        for at in range(begin, min(begin + len(marker) + 3, len(text))):
-            parser = fmt.parser(call_ids=random_call_ids(seed=7))
-            parser.feed(text[:at])
-            other = pickle.loads(pickle.dumps(parser))
-            assert _finished((other, text[at:])) == _finished((parser, text[at:]))
 
 
 def test_another_process_reads_on() -> None:

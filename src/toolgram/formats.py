@@ -465,7 +465,7 @@ def load_format(grammar: str | Path, machine: str | Path) -> Format:
     try:
         _ = fmt.program  # compiled now, so that it is refused now
     except TooManyWays as error:
-        remedy = "let fewer states follow one another behind a value that is not closed"
+        remedy = "let fewer states follow one another after a value that is not closed"
         raise FormatError(str(machine), str(error), remedy) from None
     return fmt
 

@@ -251,7 +251,7 @@ MAX_ANSWER = 8_000_000
 MAX_STREAM_LINE = 4_000_000
 # Bytes of a server's error that are read.
 MAX_ERROR = 20_000
-# Tokens at the end of a prompt in which the beginning of the turn is looked for. A longer last turn tells nothing.
+# Tokens at the end of a prompt in which the beginning of the turn is looked for. A longer last turn shows nothing.
 MOST_PROMPT_TOKENS = 4096
 # Tokens without a special one among them that are kept to find where the next one begins in the text.
 MOST_WAITING_TOKENS = 65_536

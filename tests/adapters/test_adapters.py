@@ -90,7 +90,7 @@ def calls_of(rebuilt: Rebuilt, message: Message, api: str) -> list[tuple[str, st
 @st.composite
 def splits(draw: st.DrawFn, name: str) -> list[str]:
     """An output, whole or cut off, as deltas. What is broken in other ways is for the properties of the parser."""
-    text = draw(well_formed(name, small=True)).text
+    text = draw(well_formed(name)).text
     text = text[: draw(st.integers(0, len(text)))] if draw(st.booleans()) else text
     text = text.encode("utf-8", "replace").decode()
     return draw(chunkings(text))

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
-from tests.properties.selection import formats_of
 from toolgram.cli.app import app
 from toolgram.spec.machine_text import machine_text
 
@@ -31,15 +30,6 @@ def files(tmp_path: Path, name: str, change: Callable[[str, str], tuple[str, str
     for path, text in zip(paths, changed, strict=True):
         path.write_text(text)
     return [str(path) for path in paths]
-
-
-def test_all_that_ship_are_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = formats_of("test_all_that_ship_are_proved")
-    monkeypatch.setattr(toolgram, "format_names", lambda: chosen)
-    status, output = run()
-    assert status == 0
-    assert "FAIL" not in output
-    assert output.count("proved") == output.count("grammar = machine:")
 
 
 def test_one_by_name_as_json() -> None:

@@ -53,10 +53,19 @@ def test_a_definition_that_differs_is_reported(
 ) -> None:
     fmt = defining(tmp_path, name, terminal, pattern)
     line = len(fmt.grammar_text.splitlines())
-    (finding,) = (each for each in check_format(fmt).findings if each.name.startswith("free text"))
+    first = next(differences(fmt, written_by_hand(fmt.spec)))
+    assert first.startswith(f"{fmt.spec.grammar_path}:{line}: {terminal} {problem}")
+    assert first.endswith(f"; declare it: %declare {terminal}")
+
+
+def test_a_difference_is_a_finding(tmp_path: Path) -> None:
+    (finding,) = (
+        each
+        for each in check_format(defining(tmp_path, "mistral_v11", "TEXT", "[^@]+")).findings
+        if each.name.startswith("free text")
+    )
     assert not finding.ok
-    assert finding.detail.startswith(f"{fmt.spec.grammar_path}:{line}: {terminal} {problem}")
-    assert finding.detail.endswith(f"; declare it: %declare {terminal}")
+    assert "TEXT does not read 'x@x'" in finding.detail
 
 
 def test_the_same_definition_in_other_words_is_none(tmp_path: Path) -> None:

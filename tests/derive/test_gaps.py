@@ -26,7 +26,10 @@ def each(argument: str) -> str:
     return "{% for k, v in c.function.arguments.items() %}" + argument + "{% endfor %}"
 
 
+PART = "<|from|>assistant\n<|recipient|>TO\n<|content|>TEXT"
 QUOTED = "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}"
+ITEMS = "{% for x in v %}<i>{{ x }}</i>{% endfor %}"
+ELEMENTS = "{% if v is string or v is number or v is none %}{{ v }}{% else %}" + ITEMS + "{% endif %}"
 ON_A_LINE, BELOW = (
     "$ " + NAME + each(" --{{ k }} " + VALUE) + "\n",
     "@call " + NAME + "\n" + each("{{ k }}=" + VALUE + "\n"),
@@ -63,13 +66,26 @@ NAMED = {
         with_calls("<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"),
         "escaped for URLs",
     ),
+    "the prompt begins a call": (
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% if m.content %}"
+        + PART.replace("TO", "all").replace("TEXT", CONTENT) + "{% endif %}{% for c in m.tool_calls or [] %}"
+        + "{{ '\n' if m.content or not loop.first }}" + PART.replace("TO", NAME).replace("TEXT", ARGUMENTS)
+        + "{% endfor %}<|stop|>\n{% else %}<|from|>{{ m.role }}\n<|recipient|>all\n<|content|>{{ m.content }}\n"
+        + "{% endif %}{% endfor %}{% if add_generation_prompt %}<|from|>assistant\n<|recipient|>{% endif %}",
+        "nothing stands before the name of a call",
+    ),
+    "names in ids": (with_calls("<c>{{ c.id }}<a>" + ARGUMENTS + "</c>"), "a call shows no name"),
+    "elements inside values": (
+        with_calls("<c>" + NAME + each("<{{ k }}>" + ELEMENTS + "</{{ k }}>") + "</c>"),
+        "how an argument of the type array is written was not understood",
+    ),
     "content as JSON": (
         with_calls("<c>" + NAME + ARGUMENTS + "</c>", content="{{ m.content|tojson if m.content }}"),
         "as a JSON string",
     ),
     "a message as one JSON object": (
-        START + "{{ {'content': m.content, 'calls': m.tool_calls}|tojson if m.role == 'assistant' else m.content }}"
-        + TURN_END + PROMPT, "as a JSON string",
+        START + "{{ {'content': m.content, 'calls': m.tool_calls or []}|tojson if m.role == 'assistant' "
+        + "else m.content }}" + TURN_END + PROMPT, "as a JSON string",
     ),
     "a prefix on each line": (
         with_calls(

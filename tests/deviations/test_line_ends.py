@@ -18,8 +18,6 @@ from tests.properties.test_derived import derived
 from tests.streams import CUT_SIZES, cut, run
 from toolgram.message import Message
 
-NAMES = toolgram.format_names()
-
 
 def said(message: Message) -> object:
     r"""What an output says, its line ends as `\n`."""
@@ -47,7 +45,7 @@ def assert_says_the_same(fmt: toolgram.Format, prefix: str, text: str) -> None:
             assert not any("\\r" in call.arguments for call in message.tool_calls), (changed, size)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "line ends of shipped"))
 def test_shipped(name: str) -> None:
     fmt = toolgram.get_format(name)
     for prefix, text in examples_of(fmt):

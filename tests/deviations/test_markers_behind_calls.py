@@ -77,7 +77,7 @@ def check_places(message: toolgram.Message, text: str) -> None:
 def check(fmt: Format, optional: set[str]) -> int:
     """Put each closing marker at each place; how many there were."""
     count = 0
-    for prefix, text, place in outputs(fmt):
+    for prefix, text, place in some([*outputs(fmt)], f"behind calls {fmt.name}"):
         whole = fmt.parse(text, prefix=prefix)
         for marker in closing_markers(fmt):
             for blanks in ("", "\n"):

@@ -17,7 +17,7 @@ import pytest
 import toolgram
 from tests.deviations.examples import examples_of
 from tests.deviations.test_dropped_closers import called, doubled, is_part, tools_of
-from tests.properties.selection import quarter
+from tests.properties.selection import quarter, some
 from tests.properties.test_derived import NAMES as DERIVED
 from tests.properties.test_derived import derived
 from tests.streams import assert_same_however_split
@@ -87,7 +87,7 @@ def check(fmt: Format) -> int:
         whole = fmt.parse(text, prefix=prefix)
         wanted = called(whole)
         tools = with_required(tools_of(whole), wanted)
-        for broken in changed(text, markers(fmt, text)):
+        for broken in some([*changed(text, markers(fmt, text))], f"out of place {fmt.name}"):
             for declared in (tools, None):
                 message = fmt.parse(broken, declared, prefix=prefix)
                 count += 1

@@ -1,6 +1,6 @@
 """Schemas of tools as they are found in the wild, written and generated: what the export is measured on.
 
-Strategy: a few dozen written schemas show every way of writing that was seen (references anywhere, recursion,
+Strategy: a few dozen schemas in `schemas.json` show every way of writing that was seen (references, recursion,
 alternatives beside properties, names of other languages for types, tuples, maps, old spellings).  The rest is generated
 from a seed, in the manners of four kinds of sources: function lists of benchmarks, MCP servers, strict tools, and what
 libraries print for nested and recursive classes.
@@ -8,8 +8,10 @@ libraries print for nested and recursive classes.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -29,132 +31,7 @@ def said_nothing(*required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-_NODE = closed("value", value=TEXT, children={"type": "array", "items": {"$ref": "#/$defs/Node"}})
-_FILTER = {
-    "oneOf": [
-        closed(
-            "op", "left", "right", op={"enum": ["and", "or"]}, left={"$ref": "#/$defs/F"}, right={"$ref": "#/$defs/F"}
-        ),
-        closed("op", "field", op={"const": "eq"}, field=TEXT, value={"type": ["string", "number", "null"]}),
-    ]
-}
-WRITTEN: dict[str, dict[str, Any]] = {
-    "nothing": {"type": "object", "properties": {}},
-    "no words": {},
-    "only type": {"type": "object"},
-    "type in a list": {"type": ["object"], "properties": {"a": TEXT}, "required": ["a"]},
-    "nullable root": {"type": ["object", "null"], "properties": {"a": TEXT}},
-    "recursion": {**closed("root", root={"$ref": "#/$defs/Node"}), "$defs": {"Node": _NODE}},
-    "recursion through the root": closed("name", name=TEXT, parent={"$ref": "#"}),
-    "mutual recursion": {
-        **closed("f", f={"$ref": "#/$defs/F"}),
-        "$defs": {"F": _FILTER},
-    },
-    "linked list": {
-        **closed("head", head={"anyOf": [{"$ref": "#/$defs/Cell"}, {"type": "null"}]}),
-        "$defs": {"Cell": closed("v", v=COUNT, next={"anyOf": [{"$ref": "#/$defs/Cell"}, {"type": "null"}]})},
-    },
-    "reference into properties": closed("a", a={"type": "string", "minLength": 1}, b={"$ref": "#/properties/a"}),
-    "definitions with a dash": {
-        **closed("p", p={"$ref": "#/definitions/geo-point"}),
-        "definitions": {"geo-point": closed("lat", "lon", lat={"type": "number"}, lon={"type": "number"})},
-    },
-    "deep reference": {
-        **closed("k", k={"$ref": "#/$defs/outer/properties/inner"}),
-        "$defs": {"outer": {"type": "object", "properties": {"inner": {"type": "boolean"}}}},
-    },
-    "siblings beside a reference": {
-        **closed("n", n={"$ref": "#/$defs/Name", "maxLength": 5, "description": "short"}),
-        "$defs": {"Name": {"type": "string", "minLength": 2}},
-    },
-    "all of several": {
-        "type": "object",
-        "allOf": [
-            {"properties": {"a": TEXT}, "required": ["a"]},
-            {"properties": {"b": COUNT, "a": {"minLength": 2}}, "required": ["b"]},
-        ],
-    },
-    "all of, nested": {"allOf": [{"allOf": [{"type": "object", "properties": {"a": COUNT}}]}, {"required": ["a"]}]},
-    "bounds said twice": closed("n", n={"allOf": [{"type": "integer", "minimum": 3}, {"minimum": 4, "maximum": 9}]}),
-    "alternatives beside properties": {
-        "type": "object",
-        "properties": {"id": COUNT, "name": TEXT},
-        "anyOf": [{"required": ["id"]}, {"required": ["name"]}],
-    },
-    "one of, beside type": {
-        "type": "object",
-        "properties": {"kind": {"enum": ["file", "dir"]}},
-        "required": ["kind"],
-        "oneOf": [
-            {"properties": {"kind": {"const": "file"}, "size": COUNT}, "required": ["size"]},
-            {"properties": {"kind": {"const": "dir"}, "entries": {"type": "array", "items": TEXT}}},
-        ],
-    },
-    "discriminated": {
-        **closed("shape", shape={"oneOf": [{"$ref": "#/$defs/C"}, {"$ref": "#/$defs/R"}]}),
-        "$defs": {
-            "C": closed("t", "r", t={"const": "circle"}, r={"type": "number", "exclusiveMinimum": 0}),
-            "R": closed("t", "w", "h", t={"const": "rect"}, w=COUNT, h=COUNT),
-        },
-    },
-    "types of another language": {
-        "type": "dict",
-        "properties": {"ratio": {"type": "float"}, "items": {"type": "tuple", "items": {"type": "int"}},
-                       "x": {"type": "any"}},
-        "required": ["ratio"],
-    },
-    "upper case": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}, "n": {"type": "INTEGER"}}},
-    "pattern properties": {"type": "object", "patternProperties": {"^x-[a-z]+$": TEXT}, "additionalProperties": False},
-    "pattern and names": {
-        "type": "object",
-        "properties": {"id": COUNT},
-        "patternProperties": {"^s_": TEXT},
-        "additionalProperties": False,
-        "required": ["id"],
-    },
-    "tuple": closed("p", p={"type": "array", "prefixItems": [COUNT, TEXT], "items": False, "minItems": 2}),
-    "old tuple": closed("p", p={"type": "array", "items": [COUNT, {"type": "boolean"}], "additionalItems": False}),
-    "huge bound": closed("n", n={"type": "integer", "minimum": 0, "maximum": 18446744073709551615}),
-    "old exclusive": closed("n", n={"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 1}),
-    "empty enum": {"type": "object", "properties": {"a": {"type": "string", "enum": []}}},
-    "null enum": {"type": "object", "properties": {"a": {"type": ["string", "null"], "enum": ["x", "y", None]}}},
-    "enum of many kinds": closed("e", e={"enum": [1, "1", None, True, 2.5, {"k": [1]}, ["z"]]}),
-    "required, not declared": {"type": "object", "properties": {"a": TEXT}, "required": ["a", "z"]},
-    "required is a word": {"type": "object", "properties": {"a": {"type": "string", "required": True}}},
-    "open": {**said_nothing("name", name=TEXT, n=COUNT), "additionalProperties": True},
-    "open, typed": {"type": "object", "properties": {"name": TEXT}, "additionalProperties": COUNT},
-    "map of maps": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": TEXT}},
-    "map of a few": {"type": "object", "additionalProperties": COUNT, "minProperties": 1, "maxProperties": 2},
-    "names by pattern": {"type": "object", "propertyNames": {"pattern": "^[a-z]{1,4}$"}, "additionalProperties": COUNT},
-    "names in a list": {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": TEXT},
-    "formats": closed("d", "u", d={**TEXT, "format": "date"}, u={**TEXT, "format": "uuid"},
-                      t={**TEXT, "format": "date-time"}, m={**TEXT, "format": "email"}, l={**TEXT, "format": "uri"},
-                      i={**TEXT, "format": "ipv4"}, o={**TEXT, "format": "time"}),
-    "patterns": closed("p", p={**TEXT, "pattern": "^[A-Z]{3}-[0-9]{2,4}$"}, q={**TEXT, "pattern": "[0-9]+"},
-                       r={**TEXT, "pattern": r"^\d{3}\.\d+$"}, s={**TEXT, "pattern": "^(a|bc)*$"}),
-    "lengths": closed("l", l={**TEXT, "minLength": 2, "maxLength": 5}, m={**TEXT, "maxLength": 200},
-                      n={**TEXT, "minLength": 1}),
-    "numbers": closed("n", n={"type": "number", "minimum": -1.5, "exclusiveMaximum": 3.25},
-                      m={"type": "integer", "minimum": -10, "maximum": 100000}, k={"type": "number", "minimum": 0},
-                      o={"type": "integer", "exclusiveMinimum": 0}),
-    "lists": closed("t", t={"type": "array", "items": COUNT, "minItems": 1, "maxItems": 3},
-                    u={"type": "array", "items": TEXT, "maxItems": 20}, v={"type": "array", "minItems": 2}),
-    "odd names": closed('a"b', **{'a"b': COUNT, "c\\d": TEXT, "x y": {"type": "boolean"}, "日本": TEXT}),
-    "text or number": closed("v", v={"type": ["string", "integer"]}, w={"anyOf": [TEXT, {"type": "boolean"}]}),
-    "optional text": closed("v", v={"anyOf": [TEXT, {"type": "null"}]}, w={"type": ["string", "null"]}),
-    "list or one": closed("v", v={"anyOf": [TEXT, {"type": "array", "items": TEXT}]}),
-    "text by pattern or null": closed("v", v={"anyOf": [{**TEXT, "pattern": "^[a-f0-9]{6}$"}, {"type": "null"}]}),
-    "true and false": {"type": "object", "properties": {"a": True, "b": False}, "required": ["a"]},
-    "objects in lists": closed("rows", rows={"type": "array", "items": closed("k", k=TEXT, v={"type": "number"})}),
-    "anchor": {**closed("a", a={"$ref": "#here"}), "$defs": {"A": {"$anchor": "here", "type": "boolean"}}},
-    "absolute id": {
-        "$id": "https://example.org/tool",
-        **closed("a", a={"$ref": "https://example.org/tool#/$defs/A"}),
-        "$defs": {"A": COUNT},
-    },
-}  # fmt: skip
-
-
+WRITTEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "schemas.json").read_text(encoding="utf-8"))
 # What is not JSON Schema, so that the judge reads it otherwise: there the normal form is the judge.
 READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",
                   "old exclusive"}  # fmt: skip

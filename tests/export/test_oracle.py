@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
 
 import toolgram
-from benchmarks.vocabularies import vocabulary
 from tests.export import oracle
-from tests.export.engines import Engine, Llguidance, Vocabulary, Xgrammar, plain_engines
+from tests.export.engines import Engine, plain_engines
 from tests.export.measuring import PROMPTS, WRITTEN, tool
 from tests.export.writing import mutated, random_output
-from tests.properties.selection import every_format, formats_of
+from tests.properties.selection import every_format
 from toolgram.export import export_request, expression
 from toolgram.export.ebnf import excluded
 from toolgram.export.expressions import (
@@ -162,46 +160,3 @@ def test_a_difference_is_found() -> None:
     outputs = [random_output(root, rng) for _ in range(20)]
     assert {grammar.accepts(output) for output in outputs} == {True, False}
     assert all(oracle.accepts(root, output) for output in outputs)
-
-
-@cache
-def real_engines() -> tuple[Vocabulary, Llguidance, Xgrammar]:
-    """Both engines over a vocabulary of 130,000 tokens."""
-    vocab: Any = vocabulary("tekken", ())
-    return vocab, Llguidance(vocab), Xgrammar(vocab)
-
-
-def is_text(token: bytes) -> bool:
-    """Whether a token is whole characters."""
-    return "\ufffd" not in token.decode("utf-8", "replace")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", formats_of("test_masks_over_a_real_vocabulary")[::2])
-def test_masks_over_a_real_vocabulary(name: str) -> None:
-    """At each token of an output, of some hundred tokens those are allowed whose text may follow."""
-    pytest.importorskip("tiktoken", reason="the vocabulary is not here: make test installs it")
-    vocab, llguidance, xgrammar = real_engines()
-    fmt, rng = toolgram.get_format(name), random.Random(name)
-    whole, _ = expression(fmt, export_request(TOOLS, "required"), PROMPTS.get(name), lambda words: None)
-    written = [vocab(random_output(whole, rng)) for _ in range(20)]  # type: ignore[arg-type]
-    written = [each for each in written if all(is_text(vocab.tokens[token]) for token in each)]
-    if not written:
-        pytest.skip("this vocabulary divides characters of the markers")
-    for target in ("llguidance", "structural_tag"):
-        made = fmt.export(target, TOOLS, "required", prefix=PROMPTS.get(name), length_limits=True).text
-        matcher: Any
-        if target == "llguidance":
-            matcher = llguidance.matcher(llguidance.compile(made))
-        else:
-            matcher = xgrammar.matcher(xgrammar.compile(target, made))
-        state = oracle.begin(whole if target == "llguidance" else as_dispatched(whole))
-        for token in min(written, key=len):
-            allowed = set(matcher.allowed().tolist())
-            assert token in allowed, (target, vocab.tokens[token])
-            for probe in rng.sample(range(len(vocab.tokens)), 300) if len(allowed) > 1 else ():
-                if is_text(vocab.tokens[probe]) and probe not in vocab.special_token_ids:
-                    text = vocab.tokens[probe].decode()
-                    assert (probe in allowed) == bool(oracle.after(state, text)), (target, text)
-            assert matcher.take(token)
-            state = oracle.after(state, vocab.tokens[token].decode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from tests.properties.selection import formats_of
 from toolgram.export import export_request, expression
 from toolgram.export.ebnf import excluded, is_told_apart
 from toolgram.export.expressions import Forbidden, Text
+from toolgram.export.passes import texts_of
 from toolgram.export.texts import reaches_into, text_automaton
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
@@ -168,6 +170,32 @@ def test_text_does_not_name_a_function_as_a_call_without_a_marker_does(target: s
     assert not accepts("glm4", target, 'get_weather\n{"city": 3}')
     assert accepts("glm4", target, 'get_weather\n{"city": "Paris"}')
     assert not accepts("glm4", target, 'It rains.get_weather\n{"city": "Paris"}', tool_choice="required")
+
+
+# Texts of a form with alternatives: what follows them must stay behind each alternative.
+FORMS: tuple[dict[str, Any], ...] = (
+    {"type": "string", "pattern": "^(cat|dog)$"},
+    {"type": "string", "pattern": "^cat$|^dog$"},
+    {"type": "string", "format": "date"},
+)
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("name", formats_of("closing markers of alternatives"))
+def test_a_value_with_alternatives_keeps_its_closing_marker(name: str, target: str) -> None:
+    for form in FORMS:
+        tools = [tool("get_pet", {"a": form}, ["a"], additionalProperties=False)]
+        root, _ = expression(
+            toolgram.get_format(name), export_request(tools, "required"), PROMPTS.get(name), lambda words: None
+        )
+        closers = {text.closer for text in texts_of(root) if text.within is not None and text.closer}
+        rng = random.Random(name)
+        for _ in range(3 if closers else 0):  # else values of this format are no raw text
+            output = random_output(root, rng)
+            assert accepts(name, target, output, tools, tool_choice="required", prefix=PROMPTS.get(name)), output
+            for closer in closers:
+                without = output.replace(closer, "")
+                assert not accepts(name, target, without, tools, tool_choice="required", prefix=PROMPTS.get(name))
 
 
 LINKED = tool(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -54,112 +55,26 @@ def refused(response: httpx.Response, status: int, said: str) -> dict[str, Any]:
     return error
 
 
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
-FORMAT = {"type": "json_schema", "json_schema": {"name": "x"}}
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"messages": []}, "there are no messages"),
-        ({"messages": "hi"}, "messages must be a list"),
-        ({"messages": [3]}, "messages[0] must be an object"),
-        ({"messages": [{"role": "wizard", "content": "x"}]}, "role is"),
-        ({"messages": [{"role": "user", "content": [IMAGE]}]}, "image_url"),
-        ({"messages": [{"role": "user", "content": 3}]}, "content must be text"),
-        ({"messages": [{"role": "user", "content": [3]}]}, "must be an object"),
-        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "must be text"),
-        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "has no function"),
-        ({"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 3}}]}]}, "JSON"),
-        ({"messages": [{"role": "user", "content": "forbidden"}]}, "refuses this conversation: no such talk"),
-        ({"logprobs": True}, "logprobs is not supported"),
-        ({"top_logprobs": 3}, "top_logprobs is not supported"),
-        ({"audio": {"voice": "x"}}, "audio is not supported"),
-        ({"modalities": ["text", "audio"]}, "modalities is not supported"),
-        ({"functions": [FUNCTION]}, "functions is not supported"),
-        ({"n": 0}, "n is a number"),
-        ({"n": 1000}, "n is a number"),
-        ({"n": "2"}, "n must be a number"),
-        ({"stream": "yes"}, "stream must be true or false"),
-        ({"temperature": "hot"}, "temperature must be a number"),
-        ({"temperature": True}, "temperature must be a number"),
-        ({"temperature": 10**400}, "temperature is out of range"),
-        ({"seed": 2**63}, "seed is out of range"),
-        ({"max_tokens": 10**30}, "max_tokens is out of range"),
-        ({"logit_bias": {"1": 10**400}}, "logit_bias"),
-        ({"max_tokens": 0}, "at least 1"),
-        ({"stop": [""]}, "stop is a text"),
-        ({"stop": ["x"] * 100}, "stop is a text"),
-        ({"stop": 3}, "stop must be text"),
-        ({"logit_bias": {"1": "x"}}, "logit_bias"),
-        ({"tools": "f"}, "tools must be a list"),
-        ({"tools": [{"type": "function", "function": {}}]}, "it has no name"),
-        ({"tools": [{"type": "web_search"}]}, "runs on the server"),
-        ({"tool_choice": "required"}, "there are no tools"),
-        ({"tool_choice": "maybe"}, "tool_choice is"),
-        (
-            {"tool_choice": {"type": "function", "function": {"name": "g"}}, "tools": [FUNCTION]},
-            "names the function 'g'",
-        ),
-        ({"tools": [{"name": "f", "parameters": {"type": "strin"}}], "tool_choice": "required"}, "grammar"),
-        ({"response_format": FORMAT}, "has no schema"),
-        ({"response_format": {"type": "xml"}}, "response_format.type"),
-        ({"response_format": {"type": "json_schema", "json_schema": "x"}}, "json_schema must be an object"),
-        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": [{"name": [1]}]}}}, "name must be text"),
-        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": [1]}}, "tool_choice is"),
-        ({"chat_template_kwargs": []}, "must be an object"),
-    ],
+# Fields of a request that is refused, and what is said of them.
+ROWS: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parent / "bad_requests.json").read_text(encoding="utf-8")
 )
-def test_chat(address: str, fields: dict[str, Any], said: str) -> None:
-    refused(post(address + CHAT, json={"messages": HI, **fields}), 400, said)
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"input": None}, "input is text or a list"),
-        ({"input": [3]}, "must be an object"),
-        ({"input": [{"type": "computer_call"}]}, "computer_call"),
-        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]}, "input_image"),
-        ({"input": [{"type": "function_call", "call_id": "x"}]}, "has no name"),
-        ({"input": [{"role": "tool", "content": "x"}]}, "role is"),
-        ({"previous_response_id": "resp_1"}, "nothing is kept"),
-        ({"conversation": "conv_1"}, "nothing is kept"),
-        ({"background": True}, "background is not supported"),
-        ({"prompt": {"id": "x"}}, "no stored prompts"),
-        ({"tools": [{"type": "file_search"}]}, "runs on the server"),
-        ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
-        ({"tool_choice": {"type": "file_search"}}, "tool_choice is"),
-        ({"tool_choice": {"type": "allowed_tools", "tools": [{"name": "g"}]}}, "allows no tool"),
-        ({"top_logprobs": 2}, "top_logprobs is not supported"),
-        ({"include": ["message.output_text.logprobs"]}, "include is not supported"),
-        ({"include": "all"}, "include must be a list"),
-    ],
-)
-def test_responses(address: str, fields: dict[str, Any], said: str) -> None:
-    refused(post(address + RESPONSES, json={"input": "hi", **fields}), 400, said)
+@pytest.mark.parametrize("row", ROWS["chat"], ids=lambda row: row["said"])
+def test_chat(address: str, row: dict[str, Any]) -> None:
+    refused(post(address + CHAT, json={"messages": HI, **row["fields"]}), 400, row["said"])
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"max_tokens": None}, "max_tokens is required"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "role is"),
-        ({"messages": [{"role": "user", "content": 3}]}, "must be text or a list"),
-        ({"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}, "image"),
-        ({"messages": [{"role": "user", "content": [{"type": "tool_use", "name": "f"}]}]}, "tool_use"),
-        ({"messages": [{"role": "assistant", "content": [{"type": "tool_use"}]}]}, "has no name"),
-        ({"mcp_servers": [{"url": "http://x"}]}, "mcp_servers is not supported"),
-        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "runs on the server"),
-        ({"tool_choice": {"type": "tool", "name": "g"}}, "names the function 'g'"),
-        ({"tool_choice": {"type": "what"}}, "tool_choice.type"),
-        ({"tool_choice": {"type": "any"}}, "there are no tools"),
-        ({"thinking": {"type": "deep"}}, "thinking.type"),
-        ({"system": [{"type": "image"}]}, "image"),
-    ],
-)
-def test_messages(address: str, fields: dict[str, Any], said: str) -> None:
-    error = refused(post(address + MESSAGES, json={"messages": HI, "max_tokens": 9, **fields}), 400, said)
+@pytest.mark.parametrize("row", ROWS["responses"], ids=lambda row: row["said"])
+def test_responses(address: str, row: dict[str, Any]) -> None:
+    refused(post(address + RESPONSES, json={"input": "hi", **row["fields"]}), 400, row["said"])
+
+
+@pytest.mark.parametrize("row", ROWS["messages"], ids=lambda row: row["said"])
+def test_messages(address: str, row: dict[str, Any]) -> None:
+    body = {"messages": HI, "max_tokens": 9, **row["fields"]}
+    error = refused(post(address + MESSAGES, json=body), 400, row["said"])
     assert error["type"] == "invalid_request_error"
 
 

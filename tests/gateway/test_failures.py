@@ -112,7 +112,7 @@ def _wait_for(condition: Any) -> None:
     raise AssertionError("it did not happen")
 
 
-STREAMS = 2_000 if settings().max_examples > 99 else 400  # all of them in make test-deep
+STREAMS = 2_000 if settings().max_examples > 99 else 200  # all of them in make test-deep
 
 
 def test_many_streams_two_hundred_at_once() -> None:

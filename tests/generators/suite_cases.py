@@ -80,9 +80,14 @@ def turns(name: str, seed: int) -> Iterator[tuple[str, Turn, str]]:
     yield from TURNS
     rng = random.Random(f"{seed} {name}")
     for number in range(RANDOM_TURNS):
-        calls = tuple(_random_call(rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
-        thought = _prose(rng) if number % 3 == 0 else ""
-        yield f"seeded-{number}", Turn("", thought, _prose(rng) if number % 2 else "", calls), "Chosen with a seed."
+        yield f"seeded-{number}", random_turn(rng, number % 3 == 0, number % 2 == 1), "Chosen with a seed."
+
+
+def random_turn(rng: random.Random, thinks: bool, says: bool) -> Turn:
+    """A turn with one to three calls, perhaps after a thought and some text."""
+    calls = tuple(_random_call(rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
+    thought = _prose(rng) if thinks else ""
+    return Turn("", thought, _prose(rng) if says else "", calls)
 
 
 def _prose(rng: random.Random) -> str:

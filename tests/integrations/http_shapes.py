@@ -175,194 +175,23 @@ def _shipped(name: str) -> Callable[[Turn], str]:
 
 _LIKE_A_TOKEN = re.compile(r"<[|｜]\w+[|｜]>")
 _QWEN = ("<|im_start|>", "<|im_end|>")
-_TOOL = ("<tool_call>", "</tool_call>")
 _THINK = ("<think>", "</think>")
-_LINES = ("<think>\n", "\n</think>\n\n")
+_OWN = {"functions": _functions, "functions_and_line": _functions_and_line, "minimax": _minimax, "nemo": _nemo}
 
-REAL = (
-    Shape(
-        "Qwen3",
-        "toolgram",
-        _shipped("hermes"),
-        "<|im_end|>",
-        (*_THINK, *_TOOL),
-        _QWEN,
-        _LINES,
-        "Qwen-Qwen3-0.6B",
-        "qwen",
-        ("hermes", "qwen3"),
-        (("hf", "hf"),),
-        response_template="qwen3",
-        merges=None,
-    ),
-    Shape(
-        "Qwen3-Coder",
-        "toolgram",
-        _functions,
-        "<|im_end|>",
-        _TOOL,
-        _QWEN,
-        ("", ""),
-        "Qwen3-Coder",
-        "qwen",
-        ("qwen3_coder", None),
-    ),
-    Shape(
-        "QwQ",
-        "toolgram",
-        _shipped("hermes"),
-        "<|im_end|>",
-        (*_THINK, *_TOOL),
-        _QWEN,
-        _LINES,
-        "Qwen-QwQ-32B",
-        "qwen",
-        ("hermes", "deepseek_r1"),
-        (("hermes", "holo2"),),
-    ),
-    Shape(
-        "GLM-4.6",
-        "toolgram",
-        _shipped("glm45"),
-        "<|user|>",
-        (*_THINK, *_TOOL, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
-        ("[gMASK]", "<sop>", "<|system|>", "<|assistant|>", "<|user|>"),
-        ("\n<think>", "</think>\n"),
-        "GLM-4.6",
-        theirs=("glm45", "glm45"),
-    ),
-    Shape(
-        "DeepSeek-V3.1",
-        "toolgram",
-        _shipped("deepseek_v31"),
-        "<｜end▁of▁sentence｜>",
-        (
-            *_THINK,
-            "<｜tool▁calls▁begin｜>",
-            "<｜tool▁calls▁end｜>",
-            "<｜tool▁call▁begin｜>",
-            "<｜tool▁call▁end｜>",
-            "<｜tool▁sep｜>",
-        ),
-        ("<｜User｜>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>"),
-        ("<think>", "</think>"),
-        "deepseek-ai-DeepSeek-V3.1",
-        theirs=("deepseek_v31", "deepseek_v3"),
-        switch="thinking",
-    ),
-    Shape(
-        "Kimi-K2-Thinking",
-        "toolgram",
-        _shipped("kimi_k2"),
-        "<|im_end|>",
-        _THINK,
-        (
-            "<|im_end|>",
-            "<|im_user|>",
-            "<|im_assistant|>",
-            "<|im_system|>",
-            "<|im_middle|>",
-            "<|tool_calls_section_begin|>",
-            "<|tool_calls_section_end|>",
-            "<|tool_call_begin|>",
-            "<|tool_call_end|>",
-            "<|tool_call_argument_begin|>",
-        ),
-        ("<think>", "</think>"),
-        "Kimi-K2-Thinking",
-        theirs=("kimi_k2", "kimi_k2"),
-    ),
-    Shape(
-        "MiniMax-M2",
-        "toolgram",
-        _minimax,
-        "[e~[",
-        (*_THINK, "<minimax:tool_call>", "</minimax:tool_call>"),
-        ("]~b]", "[e~[", "]~!b["),
-        _LINES,
-        "MiniMax-M2",
-        theirs=("minimax_m2", "minimax_m2"),
-    ),
-    Shape(
-        "Nemotron-3-Nano",
-        "toolgram",
-        _functions_and_line,
-        "<|im_end|>",
-        (*_THINK, *_TOOL),
-        _QWEN,
-        ("<think>\n", "\n</think>\n"),
-        "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
-        theirs=("qwen3_coder", "nemotron_v3"),
-    ),
-    Shape(
-        "Llama-3.1",
-        "toolgram",
-        _shipped("llama3_json"),
-        "<|eot_id|>",
-        special=("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>", "<|python_tag|>"),
-        template="meta-llama-Llama-3.1-8B-Instruct",
-        theirs=("llama3_json", None),
-        merges=None,
-    ),
-    Shape(
-        "Mistral-Nemo",
-        "toolgram",
-        _nemo,
-        "</s>",
-        special=(
-            "[TOOL_CALLS]",
-            "[INST]",
-            "[/INST]",
-            "</s>",
-            "[AVAILABLE_TOOLS]",
-            "[/AVAILABLE_TOOLS]",
-            "[TOOL_RESULTS]",
-            "[/TOOL_RESULTS]",
-        ),
-        template="mistralai-Mistral-Nemo-Instruct-2407",
-        theirs=("mistral", None),
-    ),
-    Shape(  # it thinks in words; behind a plain prompt, as its template is in no package
-        "Granite-3.2",
-        "toolgram_granite_3",
-        _shipped("granite_3"),
-        "<|end_of_text|>",
-        ("<|tool_call|>",),
-        (*_QWEN, "<|end_of_text|>"),
-        ("Here is my thought process:\n", "\n\nHere is my response:\n"),
-        theirs=("granite", "granite"),
-    ),
-)
 
-_COHERE = {"architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2"}
-_EFFORT = {"on": {"reasoning_effort": "high"}, "off": {"reasoning_effort": "no_think"}}
-# What vLLM's own parsers want of a model: fields of its shape. The pair of parsers is named where the table of names
-# has another, or none that reads its thoughts.
-_FOR_THEIRS: dict[str, dict[str, Any]] = {
-    "cohere_command3": {"model": _COHERE},
-    "cohere_command4": {"model": _COHERE},
-    "deepseek_r1": {"theirs": ("hermes", "deepseek_r1"), "others": (("hermes", "olmo3"),), "merges": None},
-    "deepseek_v31": {"theirs": ("deepseek_v31", "deepseek_v3")},
-    "deepseek_v32": {"theirs": ("deepseek_v32", "deepseek_v3")},
-    "dots": {"theirs": ("dots", "qwen3")},
-    "gpt_oss": {"theirs": ("", None)},
-    "granite_3": {"theirs": ("granite", "granite_thinking_parser")},
-    "hermes": {"others": (("granite4", "qwen3"),)},
-    "hy_v3": {"files": {"token_suffix": ":opensource"}, "told": _EFFORT},
-    "hy_v4": {"files": {"token_suffix": ":6124c78e"}, "told": _EFFORT},
-    "internlm2": {"theirs": ("internlm", "qwen3")},
-    "lfm2": {"theirs": ("lfm2", "qwen3")},
-    "llama4_pythonic": {"others": (("pythonic", None),)},
-    "minicpm5": {"theirs": ("minicpm5", "qwen3")},
-    "qwen3_coder": {
-        "theirs": ("qwen3_coder", "qwen3"),
-        "others": (
-            ("qwen3_coder", "granite_thinking_parser"),
-            ("qwen3_coder", "minicpmv"),
-            ("step3p5", "step3p5"),
-        ),
-    },
-}
+def _read(value: Any) -> Any:
+    """JSON data with its lists as tuples, which no shape can change."""
+    if isinstance(value, dict):
+        return {key: _read(each) for key, each in value.items()}
+    return tuple(_read(each) for each in value) if isinstance(value, list) else value
+
+
+# Models with templates of their own, and what vLLM's own parsers want of a model of a shipped format: fields of its
+# shape. The pair of parsers is named where the table of names has another, or none that reads its thoughts. Granite 3.2
+# thinks in words, and stands behind a plain prompt, as its template is in no package.
+_MODELS = _read(json.loads((Path(__file__).parent / "http_models.json").read_text(encoding="utf-8")))
+REAL = tuple(Shape(**{**each, "calls": _OWN.get(each["calls"]) or _shipped(each["calls"])}) for each in _MODELS["real"])
+_FOR_THEIRS: dict[str, dict[str, Any]] = _MODELS["for_theirs"]
 _TOKENS = {"deepseek_v31": "think>", "k2_horizon": "ifm|"}  # texts of a format that its models have as tokens
 _MORE_TOKENS = {"poolside_v1": ("<assistant>",)}  # and such that no answer has
 

@@ -14,16 +14,12 @@ import pytest
 
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import toolgram
-from tests.integrations.cases import TOOLS, Case, cases, meant
+from tests.integrations.cases import TOOLS, Case, cases
 from tests.integrations.tokenizers_for_tests import Pieces, byte_level, llama3, mistral
 from tests.integrations.vllm_driver import WHOLE, Server
 from tests.integrations.vllm_ways import OLD, heard_everywhere, marked, meant_ways, specials_of, told
-from tests.properties.selection import every_format
-from tests.strategies import WRITTEN_BY_HAND, outputs
 from toolgram.integrations.served import served
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -36,27 +32,6 @@ KINDS: dict[str, Callable[[list[str]], Any]] = {
     "no markers in the vocabulary": lambda specials: Pieces(size=4),
     "bytes, fast": lambda specials: byte_level(specials),
 }
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@every_format
-def test_every_case_in_every_grouping(name: str, kind: str) -> None:
-    specials = specials_of(name)
-    tokenizer: Any = KINDS[kind](specials)
-    server = Server(tokenizer, f"toolgram_{name}", f"toolgram_{name}")
-    runs, wrong = 0, list[Any]()
-    for case in cases(name):
-        message = meant(case)
-        ids = tokenizer.encode(case.text, add_special_tokens=False)
-        prompt = [*tokenizer.encode("Hi"), tokenizer.eos_token_id]
-        prompt += tokenizer.encode(case.prefix, add_special_tokens=False)
-        for way, heard in heard_everywhere(server, ids, prompt, case.finish):
-            runs += 1
-            if heard.told() != told(message):
-                wrong.append((case.label, way, heard.told(), told(message)))
-            elif heard.finish_reason != expected_finish(case, message):
-                wrong.append((case.label, way, heard.finish_reason, expected_finish(case, message)))
-    assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
 
 
 def expected_finish(case: Case, message: toolgram.Message) -> str:
@@ -129,24 +104,3 @@ def test_any_chat_template(path: Path) -> None:
             if heard.told() != wanted:
                 wrong.append((probe.case, probe.prompt, way, heard.told(), wanted))
     assert not wrong, f"{len(wrong)} of {runs} runs, first {wrong[0]}"
-
-
-@pytest.mark.parametrize("name", [name for name in FORMATS if name in WRITTEN_BY_HAND])
-def test_any_output_in_any_grouping(name: str) -> None:
-    """Whatever a model says: no exception, the whole is the message, and the stream is what its events say."""
-    specials = specials_of(name)
-    tokenizer = Pieces(specials, size=2)
-    server = Server(tokenizer, f"toolgram_{name}", f"toolgram_{name}")
-
-    @settings(max_examples=25)
-    @given(text=outputs(name), group=st.integers(1, 9))
-    def check(text: str, group: int) -> None:
-        ids = tokenizer.encode(text)
-        if not ids:
-            return
-        whole = server.whole(ids, server.request(TOOLS), [0], "stop", tokenizer.eos_token_id)
-        stream = server.stream(ids, server.request(TOOLS), group, [0], "stop", tokenizer.eos_token_id)
-        meant = meant_ways(toolgram.get_format(name), text, "", "stop", tokenizer)  # the prompt is known
-        assert (whole.told(), stream.told()) == meant
-
-    check()

@@ -26,7 +26,6 @@ from tests.integrations.vllm_ways import (
     HERMES,
     OLD,
     both_ways,
-    heard_everywhere,
     hermes_server,
     specials_of,
 )
@@ -41,11 +40,6 @@ pytestmark = pytest.mark.filterwarnings("default")
 @pytest.fixture(scope="module")
 def hermes() -> Server:
     return hermes_server()
-
-
-def test_required_without_a_call_is_content(hermes: Server) -> None:
-    heard = both_ways(hermes, "<think>Hm.</think>No.", tool_choice="required")
-    assert heard.told() == ("No.", "Hm.", [])
 
 
 @pytest.mark.parametrize("choice", [None, "none"])
@@ -70,11 +64,6 @@ def test_reasoning_left_out(hermes: Server) -> None:
     assert heard.told() == ("Let me look.", None, BOTH)
 
 
-def test_reasoning_after_the_first_answer(hermes: Server) -> None:
-    heard = both_ways(hermes, "One.<think>Hm.</think>Two.<think>Ha.</think>Three.")
-    assert heard.told() == ("One. Two. Three.", "Hm. Ha.", [])
-
-
 def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
     prompt = hermes.tokenizer.encode("<think>Old.</think>Answer.<|im_end|>\nassistant\n")
     parser = hermes.parser(hermes.request(TOOLS), prompt)
@@ -83,18 +72,6 @@ def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
     assert parser.is_reasoning_end(closed) is True
     heard = both_ways(hermes, "Yes.", prompt=prompt)
     assert heard.told() == ("Yes.", None, [])
-
-
-@pytest.mark.parametrize(
-    ("name", "finish", "is_call"), [("time", "stop", 1), ("time", "length", 1), ("tim", "length", 0)]
-)
-def test_a_name_and_then_the_end(name: str, finish: str, is_call: bool) -> None:
-    """A whole name is a call without arguments, which is no JSON; one that may go on is text."""
-    server = Server(Pieces(specials_of("mistral_v11")), "toolgram_mistral_v11", "toolgram_mistral_v11")
-    text = f"[TOOL_CALLS]get_{name}"
-    heard = both_ways(server, text, finish=finish, max_tokens=len(server.tokenizer.encode(text)))
-    assert heard.calls == ([(f"get_{name}", "")] if is_call else [])
-    assert heard.content == (None if is_call else text)
 
 
 @pytest.mark.parametrize(("name", "length"), [("mistral_v11", 9), ("mistral_v3", 9), ("hermes", 29)])
@@ -107,39 +84,7 @@ def test_ids_are_in_the_models_style(name: str, length: int) -> None:
         assert {len(each) for each in heard.ids} == {length}
 
 
-def test_an_id_that_the_model_wrote_is_kept() -> None:
-    server = Server(Pieces(specials_of("mistral_v3")), "toolgram_mistral_v3", None)
-    text = (
-        '[TOOL_CALLS] [{"name": "get_time", "arguments": {}}, {"id": "bbc5b7ede", "name": "get_time", "arguments": {}}]'
-    )
-    assert server.whole(server.tokenizer.encode(text), server.request(TOOLS)).ids[1] == "bbc5b7ede"
-
-
-# --- markers by id --------------------------------------------------------------------------------------------------
-
-
-def test_a_quoted_marker_in_arguments_is_text() -> None:
-    tokenizer = Pieces(specials_of("mistral_v11"))
-    server = Server(tokenizer, "toolgram_mistral_v11", "toolgram_mistral_v11")
-    ids = tokenizer.encode('[TOOL_CALLS]write_file[ARGS]{"path": "')
-    ids += [*tokenizer.spell("[TOOL_CALLS]a[ARGS]{}"), *tokenizer.encode('"}[TOOL_CALLS]get_time[ARGS]{}')]
-    for way, heard in heard_everywhere(server, ids, [0]):
-        assert heard.calls == [("write_file", '{"path": "[TOOL_CALLS]a[ARGS]{}"}'), ("get_time", "{}")], way
-
-
 # --- one parser without the other -----------------------------------------------------------------------------------
-
-
-def test_a_tool_parser_alone_leaves_reasoning_in_the_text() -> None:
-    server = Server(Pieces(specials_of("hermes")), "toolgram_hermes", None)
-    heard = both_ways(server, HERMES)
-    assert heard.told() == ("<think>Hm.</think>Let me look.", None, BOTH)
-
-
-def test_a_reasoning_parser_alone_leaves_calls_in_the_text() -> None:
-    server = Server(Pieces(specials_of("hermes")), None, "toolgram_hermes")
-    heard = both_ways(server, HERMES, tools=None)
-    assert heard.told() == (HERMES.partition("</think>")[2], "Hm.", [])
 
 
 @pytest.mark.parametrize(("tools", "reasoning"), [("toolgram_hermes", "qwen3"), ("hermes", "toolgram_hermes")])

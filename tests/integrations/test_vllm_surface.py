@@ -6,7 +6,6 @@ Needs the environment that `make test-vllm` builds.
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import Any
 
 import pytest
@@ -18,8 +17,7 @@ from tests.integrations.cases import TOOLS, can_reason
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
 from tests.integrations.vllm_ways import BOTH, HERMES, OLD, both_ways, specials_of
-from toolgram.integrations import observing, parser_names
-from toolgram.integrations import vllm as plugin
+from toolgram.integrations import observing
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -71,54 +69,6 @@ def test_a_tokenizer_that_gives_nothing_warns_once_and_passes_text(
     assert delta.content == HERMES
     assert len(lines) == 1
     assert why in lines[0]
-
-
-# --- registration ---------------------------------------------------------------------------------------------------
-
-
-def test_every_format_is_registered_and_registering_again_changes_nothing() -> None:
-    from vllm.reasoning import ReasoningParserManager
-    from vllm.tool_parsers import ToolParserManager
-
-    before = ToolParserManager.list_registered(), ReasoningParserManager.list_registered()
-    assert set(parser_names()) <= set(before[0]) & set(before[1])
-    plugin.register()
-    plugin.register()
-    assert before == (ToolParserManager.list_registered(), ReasoningParserManager.list_registered())
-
-
-def test_the_plugin_flag_registers_too() -> None:
-    from vllm.reasoning import ReasoningParserManager
-    from vllm.tool_parsers import ToolParserManager
-
-    for manager, load in (
-        (ToolParserManager, ToolParserManager.import_tool_parser),
-        (ReasoningParserManager, ReasoningParserManager.import_reasoning_parser),
-    ):
-        manager.lazy_parsers.pop("toolgram", None)
-        sys.modules.pop("toolgram.integrations.vllm", None)  # as in a process that has not loaded it
-        load(plugin.__file__ if OLD else "toolgram.integrations.vllm")
-        assert "toolgram" in manager.lazy_parsers
-
-
-def test_vllms_own_names_are_handed_over_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vllm.reasoning import ReasoningParserManager
-    from vllm.tool_parsers import ToolParserManager
-
-    for manager in (ToolParserManager, ReasoningParserManager):
-        for registry in ("tool_parsers", "reasoning_parsers", "lazy_parsers"):
-            if hasattr(manager, registry):
-                monkeypatch.setattr(manager, registry, dict(getattr(manager, registry)))
-    theirs = ToolParserManager.get_tool_parser("llama3_json")
-    assert not theirs.__module__.startswith("toolgram")
-    monkeypatch.setenv(plugin.OVERRIDE_VARIABLE, "llama3_json, mistral,qwen3, kimi_k3, unheard_of")
-    plugin.register()
-    assert ToolParserManager.get_tool_parser("llama3_json").format_name == "llama3_json"
-    assert ToolParserManager.get_tool_parser("mistral").format_name == "auto"
-    assert ReasoningParserManager.get_reasoning_parser("qwen3").format_name == "auto"
-    other = "kimi_k2" if OLD else "kimi_k3"
-    assert not ToolParserManager.get_tool_parser(other).__module__.startswith("toolgram")
-    assert not ToolParserManager.get_tool_parser("hermes").__module__.startswith("toolgram")
 
 
 # --- the surface ----------------------------------------------------------------------------------------------------

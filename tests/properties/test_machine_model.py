@@ -98,7 +98,7 @@ class ParserAndModel(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def an_output(self, data: st.DataObject) -> None:
-        text = data.draw(well_formed(self.name, small=True)).text
+        text = data.draw(well_formed(self.name)).text
         self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
 
     @rule(data=st.data())
@@ -109,7 +109,7 @@ class ParserAndModel(RuleBasedStateMachine):
     @rule(data=st.data())
     def an_output_in_pieces(self, data: st.DataObject) -> None:
         token_id = data.draw(NO_TOKEN)
-        for character in data.draw(well_formed(self.name, small=True)).text:
+        for character in data.draw(well_formed(self.name)).text:
             self.feed(character, token_id)
 
     @rule(data=st.data())

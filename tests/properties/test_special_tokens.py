@@ -66,9 +66,7 @@ def outputs_in_pieces(draw: st.DrawFn, name: str) -> list[Piece]:
     pieces: list[Piece] = []
     ids = [*special(name).values()]
     for _ in range(draw(st.integers(1, 4))):
-        text = draw(
-            st.sampled_from([*fragments(name), *special(name)]) | well_formed(name, small=True).map(lambda o: o.text)
-        )
+        text = draw(st.sampled_from([*fragments(name), *special(name)]) | well_formed(name).map(lambda o: o.text))
         kind = draw(st.integers(0, 9))
         if kind < 5:
             pieces += meant(name, text)
@@ -110,7 +108,7 @@ def test_events_do_not_depend_on_how_pieces_are_fed(name: str, data: st.DataObje
 @given(data=st.data())
 def test_without_ids_the_text_decides(name: str, data: st.DataObject) -> None:
     """Pieces of unknown ids, deltas without ids, and a parser that knows no special tokens read the same."""
-    text = data.draw(well_formed(name, small=True)).text
+    text = data.draw(well_formed(name)).text
     chunks = data.draw(chunkings(text))
     events, _ = read(name, [[(chunk, None) for chunk in chunks]])
     assert read(name, chunks)[0] == events

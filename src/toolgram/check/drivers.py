@@ -2,8 +2,8 @@
 
 Strategy: walk all sequences of symbols that the machine takes, up to a length, feeding each symbol's text to a parser
 and its triggers to the `transitions` machine, and compare every transition, with source and destination.  If the
-grammar is LALR, Lark's interactive parser must take the same tokens and be able to end at the same places.  Where a
-complete output may end, the message is compared with Lark's reading of the text, and every character accounted for.
+grammar is LALR, Lark's interactive parser must take the same tokens and be able to end at the same places.  If the
+output may end there, the message is compared with Lark's reading of the text, and every character accounted for.
 The triggers of an embedded JSON object are those that ijson itself gives for its text.
 
 The shortest sequences come first, so a place that was reached before, with the same states on both sides, had at

@@ -29,9 +29,9 @@ from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.program.free_text import whole_grammar
-from toolgram.spec.data import ACTIONS, Spec, Transition, rows_of
+from toolgram.spec.data import Spec, Transition, rows_of
 from toolgram.spec.declarations import short_name
-from toolgram.spec.vocabulary import value_type
+from toolgram.spec.vocabulary import ACTIONS, value_type
 
 if TYPE_CHECKING:
     from toolgram.islands import MarkedValue

@@ -7,7 +7,6 @@ checked: messages that no phase has seen are written from the analysis and compa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -41,7 +40,6 @@ from toolgram.derive.result import (
     Report,
     Shape,
     Slot,
-    ToolFormat,
     filled,
 )
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
@@ -61,9 +59,7 @@ def analyse_compiled(template: ChatTemplate) -> DiffAnalysisResult:
     """Do the same with a template that is compiled. Raises TemplateError."""
     conversation = Conversation(template, Report())
     settle_form(conversation)
-    result = _analyse(conversation)
-    result.renders = template.renders
-    return result
+    return _analyse(conversation)
 
 
 def _analyse(conversation: Conversation) -> DiffAnalysisResult:
@@ -94,8 +90,6 @@ def _reasoning(
     """Return the readings of the calls, and the reasoning, for the role header as it is now known."""
     conversation.phase = "T1"
     calls = read_all(conversation, style) if style else None
-    if style and calls is None:
-        conversation.leave_unexplained("the template prints calls, but not in a way that could be read")
     conversation.phase = "R1-R3"
     opened = {name: conversation.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(conversation, opened, _before_calls(conversation, style if calls else None)), calls
@@ -123,46 +117,12 @@ def _header(conversation: Conversation, openings: Sequence[str], has_reasoning: 
     markers, rests = markers_of(header), [text[len(header) :] for text in (*rendered, *openings)]
     if markers and any(mirrors(markers[-1], first_marker(rest)) for rest in rests):
         header = header[: header.rindex(markers[-1])]  # every turn opens a thought
-    header = _without_beginning(conversation, header, rendered)
     try:
         empty = conversation.turn_or_error({"role": "assistant", "content": ""})
     except TemplateError:
         return header
     shorter = common_prefix([header, empty])
     return shorter if shorter.strip() and header[len(shorter) :].strip() else header
-
-
-_TOKEN = re.compile(r"<[^<>\s][^<>\n]{0,100}>|\[[^\[\]\s][^\[\]\n]{0,100}\]")
-_WORDS = re.compile(r"[\w\s:/.=-]*")
-
-
-def _without_beginning(conversation: Conversation, header: str, turns: Sequence[str]) -> str:
-    """Return the header without a last marker that begins what follows it, which the prompt has written.
-
-    That is so if the name of a call follows it directly, and if it comes again before each part of a turn, with a word
-    that tells the parts apart.
-    """
-    found = [(match.start(), match.group()) for match in _TOKEN.finditer(header)]
-    if not found or header[-1:].isspace():
-        return header
-    at, token = found[-1]
-    if not _WORDS.fullmatch(header[at + len(token) :]):
-        return header
-    leads = [_lead(turn[len(header) :]) for turn in turns]
-    named = at > 0 and "" in leads
-    several = [conversation.turn(CONTENT, None, CALLS[:1]), conversation.turn(None, None, CALLS[:2])]
-    again = any(turn is not None and turn.count(token) > 1 for turn in several)
-    told_apart = again and any(not lead[0].isspace() and _WORDS.fullmatch(lead) for lead in leads if lead)
-    return header[:at] if named or told_apart else header
-
-
-def _lead(body: str) -> str | None:
-    """Return what is before the first part of a message; None if there is none."""
-    places = [at for at in map(body.find, (CONTENT, REASONING, CALLS[0].name, CALLS[0].id)) if at >= 0]
-    if not places:
-        return None
-    at = min(places)
-    return body[:at] if at or not body.startswith((CONTENT, REASONING)) else None
 
 
 def _together(
@@ -176,10 +136,6 @@ def _together(
     shapes = _shapes(conversation, calls)
     markers, fields, tool_format = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
-    if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
-        conversation.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
-    elif fields.almost:
-        conversation.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = {} if calls is not None else _instructions(conversation)
     called = shapes.get(frozenset({Part.CALLS}))
     before = conversation.header.removeprefix(prompts[UNSET]) if conversation.header.startswith(prompts[UNSET]) else ""
@@ -275,7 +231,9 @@ def _shapes(conversation: Conversation, calls: CallsFormat | None) -> dict[Parts
 def _explain(result: DiffAnalysisResult) -> None:
     """Say what the template does not print."""
     report = result.report
-    if result.calls is None:
+    if result.calls is None and result.prints_calls == "yes":
+        report.leave_unexplained("the template prints calls, but not in a way that could be read")
+    elif result.calls is None:
         refused = result.prints_calls == "refused"
         how = "refuses tool calls; it does not show" if refused else "prints no tool calls; it cannot show"
         report.warn(f"the template {how} how the model writes them")

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from toolgram.derive.analysis import TOLD_RESULTS, TOLD_TOOLS
 from toolgram.derive.candidates import Candidate
-from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Part, ReasoningMode, ToolFormat, ValueEncoding
 
@@ -32,8 +31,6 @@ def find_unexplained(result: DiffAnalysisResult, taken: Candidate) -> list[str]:
         *_refused(result),
         *_unproved(result, taken),
     ]
-    if any(map(loses_empties, result.written)):
-        found.append("empty texts, lists and objects inside values are printed alike")
     return list(dict.fromkeys(found))
 
 
@@ -92,7 +89,7 @@ _ENCODED: Mapping[str, Callable[[str], str]] = {
 
 
 def _encoded(result: DiffAnalysisResult) -> Iterator[str]:
-    """Texts that are printed in an encoding, and read without undoing it. JSON is undone where arguments are."""
+    """Texts that are printed in an encoding, and read without undoing it. JSON is undone if arguments are JSON."""
     for written in result.written:
         for call in written.case.calls:
             for text in call.arguments.values():

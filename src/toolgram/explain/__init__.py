@@ -123,7 +123,7 @@ def _why_committed(move: Move, trigger: str) -> str:
 
 
 def _settled(regions: list[Held], text: str) -> list[Held]:
-    """Return the regions with their texts. Where reading resumed before the deciding character, the next one may begin
+    """Return the regions with their texts. If reading resumed before the deciding character, the next one may begin
     there."""
     for region, following in pairwise(regions):
         region.end = min(region.end, following.start)

@@ -114,7 +114,7 @@ def _broken_calls(fmt: Format, text: str, told: Explanation) -> Iterator[str]:
 
 
 def _unexpected(fmt: Format, text: str, step: Step) -> str:
-    """Return what did not fit at a step where something certain broke."""
+    """Return what did not fit at a step at which something certain broke."""
     state, at = fmt.program.states[step.source], step.offset or 0
     if at >= len(text):
         return f"the output ended, {state.why}"

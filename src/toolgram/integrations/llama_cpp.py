@@ -91,7 +91,8 @@ class ChatHandler:
             return self._chunks(output, name)
         for _ in output.events():
             pass
-        return to_chat_completion(output.message, name, usage=output.usage, reasoning=self._reasoning)
+        usage = Usage(len(output.tokens), output.written)
+        return to_chat_completion(output.message, name, usage=usage, reasoning=self._reasoning)
 
     def _chunks(self, output: _Output, name: str) -> Iterator[dict[str, Any]]:
         chunks = ChatChunks(name, calls=self._calls, reasoning=self._reasoning)
@@ -125,17 +126,17 @@ class ChatHandler:
 
 
 class _Output:
-    """One output of a model. Its message, reason and usage are known after `events`."""
+    """One output of a model. Its message, reason and number of tokens are known after `events`."""
 
     def __init__(
         self, llama: Any, model: Model, ask: Ask, prompt: Prompt, options: Mapping[str, Any], grammar: Any
     ) -> None:
         self._llama = llama
         self._vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
-        self._tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
-        self._room = llama.n_ctx() - len(self._tokens)
+        self.tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
+        self._room = llama.n_ctx() - len(self.tokens)
         if self._room < 1:
-            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, but the context has {llama.n_ctx()}")
+            raise ToolgramError(f"the prompt has {len(self.tokens)} tokens, but the context has {llama.n_ctx()}")
         self._most = min(ask.limit or self._room, self._room)
         self._stops = StopTexts([*dict.fromkeys([*model.stop, *ask.stop])])
         self._ends = model.stop  # the model's own stop strings
@@ -150,7 +151,7 @@ class _Output:
         special = {text: number for text in texts if (number := self._id_of(text)) is not None}
         self._parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
         self._calls = CallLimit(ask.parallel)
-        self._written = 0
+        self.written = 0
         self.reason: str | None = None
 
     def _id_of(self, text: str) -> int | None:
@@ -170,8 +171,8 @@ class _Output:
     def _pieces(self) -> Iterator[list[Piece]]:
         """Yield text with its tokens, in whole characters. Set the reason at the end."""
         coming, decoder = Coming(), codecs.getincrementaldecoder("utf-8")("replace")
-        for token in self._llama.generate(self._tokens, **self._options):
-            self._written += 1
+        for token in self._llama.generate(self.tokens, **self._options):
+            self.written += 1
             if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
                 self.reason = "stop"
                 break
@@ -182,7 +183,7 @@ class _Output:
             if self._stops.found is not None:
                 self.reason = "stop"
                 return
-            if self._written >= self._most:
+            if self.written >= self._most:
                 self.reason = "length"
                 break
         text = decoder.decode(b"", final=True)
@@ -194,11 +195,6 @@ class _Output:
     def message(self) -> Any:
         """The message so far."""
         return self._calls.message(self._parser.message)
-
-    @property
-    def usage(self) -> Usage:
-        """The number of tokens in the prompt and in the output."""
-        return Usage(len(self._tokens), self._written)
 
 
 def token_text(vocabulary: Any, token: int) -> bytes:

@@ -2,7 +2,6 @@
 
 * The counter `toolgram_answers_total` has a label `outcome`: complete, truncated, malformed, repaired, passed_through.
   It is in the registry of prometheus_client, which the servers need themselves, and serve as /metrics.
-* The gauge `toolgram_tags` has a label `result`: found (in the cache) or written.
 * TOOLGRAM_RECORD_FAILED=DIRECTORY records outputs with a call that could not be read: `failed.jsonl` (for `toolgram
   parse --jsonl output`) and the format. At most MOST_RECORDED outputs of at most LONGEST_RECORDED characters.
   Off by default, because outputs contain users' data.
@@ -12,8 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,18 +45,6 @@ def counter() -> Any:
     except ValueError:  # a process that loaded this module twice
         made = getattr(prometheus.REGISTRY, "_names_to_collectors", {}).get("toolgram_answers")
     return {outcome: made.labels(outcome=outcome) for outcome in OUTCOMES} if made is not None else None
-
-
-def watch_cache(info: Callable[[], Any]) -> None:
-    """Register the gauge `toolgram_tags`: how many tags of requests came from a cache, and how many were written."""
-    try:
-        gauge: Any = import_module("prometheus_client").Gauge(
-            "toolgram_tags", "Tags of requests, by result", ["result"]
-        )
-    except (ImportError, ValueError):  # no package, or a process that loaded this module twice
-        return
-    for result, name in (("found", "hits"), ("written", "misses")):
-        gauge.labels(result=result).set_function(partial(lambda each: getattr(info(), each), name))
 
 
 class Recorder:

@@ -25,8 +25,6 @@ from toolgram.integrations.pieces import TokenText
 from toolgram.integrations.reasoning_markers import (
     around_a_thought,
     crossing,
-    is_content,
-    is_reasoning,
     only_about_reasoning,
     opens_and_closes,
 )
@@ -55,7 +53,7 @@ class Served:
         self.is_mistral = _mistral_version(tokenizer) is not None
         self.fmt, self.why = format_of(tokenizer, name)
         self.tokens = _added_tokens(tokenizer)
-        self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
+        self.special_texts = frozenset(_special_tokens(tokenizer))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
         self._model: Any = None  # the server's configuration of the model
         report = self.fmt.report if self.fmt is not None else None
@@ -80,7 +78,7 @@ class Served:
     def _read_reasoning(
         self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
     ) -> None:
-        self.reasoning_states = frozenset(state.name for state in states if is_reasoning(state))
+        self.reasoning_states = frozenset(state.name for state in states if state.meaning == "reasoning")
         starts_of = crossing(states, inwards=True) & literals.keys()
         ends_of = crossing(states, inwards=False) & literals.keys()
         starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
@@ -188,9 +186,9 @@ class Served:
         if known is not None:
             return known
         state = self._state_after(prefix)
-        in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
+        in_answer = state.meaning == "content" and all(each.dest.meaning != "reasoning" for each in state.row.values())
         closed = in_answer or self.has_thought(prefix)
-        found = "open" if is_reasoning(state) else "closed" if closed else ""
+        found = "open" if state.meaning == "reasoning" else "closed" if closed else ""
         if len(self._after) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
             self._after[prefix] = found
         return found
@@ -462,14 +460,10 @@ def _derived(tokenizer: Any) -> tuple[Format | None, str]:
     bos, eos = (str(getattr(tokenizer, key, None) or "") for key in ("bos_token", "eos_token"))
     fmt = derive_format(template, bos_token=bos, eos_token=eos)
     lost = [line for line in fmt.report.warnings if "calls" in line and "read as text" in line] if fmt.report else []
-    if lost or not fmt.spec.transitions or not _can_call(fmt):
+    if lost or not any("start_call" in transition.actions for transition in fmt.spec.transitions):
         why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "no call was found in it"
         return fmt, f"the chat template of {_named(tokenizer)} shows no tool calls, so they pass as text: {why}"
     return fmt, ""
-
-
-def _can_call(fmt: Format) -> bool:
-    return any("start_call" in transition.actions for transition in fmt.spec.transitions)
 
 
 def chat_template_of(tokenizer: Any) -> str | None:
@@ -502,23 +496,21 @@ def _added_tokens(tokenizer: Any) -> dict[str, int]:
         found.update(tokenizer.get_added_vocab())
     except Exception:
         logger.debug("toolgram: %s has no added vocabulary", _named(tokenizer))
+    found.update(_special_tokens(tokenizer))
+    return {text: number for text, number in found.items() if text}
+
+
+def _special_tokens(tokenizer: Any) -> dict[str, int]:
     try:
         texts, numbers = tokenizer.all_special_tokens, tokenizer.all_special_ids
-        found.update((str(text), number) for text, number in zip(texts, numbers, strict=True))
+        return {str(text): number for text, number in zip(texts, numbers, strict=True)}
     except Exception:
         logger.debug("toolgram: %s does not pair its special tokens with ids", _named(tokenizer))
-    return {text: number for text, number in found.items() if text}
+        return {}
 
 
 def _numbers(ids: Any) -> list[int]:
     return [each for each in (ids if isinstance(ids, (list, tuple)) else [ids]) if isinstance(each, int)]
-
-
-def _texts(tokens: Any) -> list[str]:
-    try:
-        return [str(token) for token in tokens]
-    except Exception:
-        return []
 
 
 def _named(tokenizer: Any) -> str:

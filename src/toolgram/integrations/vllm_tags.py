@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from toolgram.errors import ToolgramError
-from toolgram.integrations.observing import warn_no_constraint, watch_cache
+from toolgram.integrations.observing import warn_no_constraint
 from toolgram.integrations.reasoning_markers import exports_write_a_thought
 from toolgram.integrations.served import Served, Session
 from toolgram.limits import MOST_TAGS
@@ -97,9 +97,6 @@ def written(
         "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, after]}],
     }
     return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
-
-
-watch_cache(written.cache_info)
 
 
 def _is_missing(served: Served, prefix: str, opening: str, ended: str) -> bool:

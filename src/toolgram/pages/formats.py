@@ -253,10 +253,10 @@ def _held(spec: Spec) -> Iterator[str]:
     yield "## Where text is held back"
     yield ""
     if not held:
-        yield "Only what may be the beginning of a marker, and blanks that may stand at a seam."
+        yield "Only what may be the beginning of a marker, and blanks that may be at a seam."
         return
     yield (
-        "Everywhere: what may be the beginning of a marker, and blanks that may stand at a seam. "
+        "Everywhere: what may be the beginning of a marker, and blanks that may be at a seam. "
         "Text that may become a call is held from:"
     )
     yield ""

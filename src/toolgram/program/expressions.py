@@ -85,7 +85,7 @@ def _over(firsts: Firsts, ends: Sequence[str]) -> str:
 
 
 class End(NamedTuple):
-    """What may end a value: a marker, as far as what must follow it has come (nothing where nothing must), and with
+    """What may end a value: a marker, as far as what must follow it has come ("" if nothing must), and with
     what must follow."""
 
     marker: str

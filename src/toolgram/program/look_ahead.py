@@ -1,6 +1,6 @@
 """What must follow a marker in a value for it to end the value: expressions made from the rows of the machine.
 
-Strategy: text may contain any marker.  So a marker counts only where the way on from it is one that the machine has:
+Strategy: text may contain any marker.  So a marker counts only if the way on from it is one that the machine has:
 after a value's own marker another argument or the end of the call; after another marker the other closing markers and
 then the end of the message or of the turn, or the opener of a call with its name; after the opener of an argument its
 key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular
@@ -50,7 +50,7 @@ _NOTHING = Way("", "", "")
 
 class Ahead(NamedTuple):
     """What must follow a marker for it to end a value: the fields of a way, and `final` as an expression whose groups
-    are names; None where there is no name."""
+    are names; None if there is no name."""
 
     whole: str
     final: str

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from toolgram.errors import FormatError
 from toolgram.spec.call_flow import call_faults
-from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
+from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, loops, rows_of
 from toolgram.spec.vocabulary import value_type
 
 
@@ -49,10 +49,9 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
 def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
     """Yield what a state must declare and does not."""
     name = state.name
-    is_text = state.meaning in ("content", "reasoning")
-    if is_text and state.held:
+    if state.is_text and state.held:
         yield spec.fault(state, f"text state {name} is held", "free text is never held; use a structure state")
-    if is_text and TEXT not in row:
+    if state.is_text and TEXT not in row:
         yield spec.fault(
             state,
             f"text state {name} does not say where TEXT leads",
@@ -68,7 +67,7 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             f"{name} has no way to {spec.final} when the output ends",
             f"add `- {{trigger: end, source: {name}, dest: {spec.final}}}`",
         )
-    if not state.held and not is_text and state.meaning != "malformed" and "malformed" not in row:
+    if not state.held and not state.is_text and state.meaning != "malformed" and "malformed" not in row:
         yield spec.fault(
             state,
             f"{name} does not say what follows when the text does not fit",
@@ -87,7 +86,7 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             f"write `- {{name: {name}, tags: [{state.meaning}]}}`",
         )
     for trigger in row:
-        if not _can_come(spec, state, trigger):
+        if not _can_come(spec, state, trigger, row):
             yield spec.fault(
                 row[trigger],
                 f"`{trigger}` never comes in {name}, which is tagged `{state.meaning}`",
@@ -95,9 +94,9 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             )
 
 
-def _can_come(spec: Spec, state: State, trigger: str) -> bool:
+def _can_come(spec: Spec, state: State, trigger: str, row: Mapping[str, Transition]) -> bool:
     """Return whether what reads in a state can fire a trigger."""
-    if trigger == END or (trigger == "malformed" and not _is_text(state)):
+    if trigger == END or (trigger == "malformed" and not state.is_text):
         return True
     literal, event = isinstance(spec.terminals.get(trigger), Literal), trigger.partition(" ")[0]
     if state.meaning == "arguments":
@@ -108,25 +107,13 @@ def _can_come(spec: Spec, state: State, trigger: str) -> bool:
         return literal or trigger == "value_end"
     if state.meaning == "malformed":
         return literal or trigger == "recovered"
-    if _is_text(state):
-        loops = trigger in spec.terminals and not literal
-        return trigger in ("start_map item", "start_array", "object_start", "object_empty", TEXT, *spec.terminals) and (
-            literal or not loops or not _stays(spec, state)
-        )
+    if state.is_text:
+        is_run = trigger in spec.terminals and not literal
+        events = ("start_map item", "start_array", "object_start", "object_empty", TEXT)
+        return not loops(row) if is_run else literal or trigger in events
     if trigger in (TEXT, UNCLOSED):
         return state.held == (trigger == TEXT)
     return trigger not in ("object_end", "value_end", "recovered")
-
-
-def _is_text(state: State) -> bool:
-    return state.meaning in ("content", "reasoning")
-
-
-def _stays(spec: Spec, state: State) -> bool:
-    """Return whether text keeps the machine in a state."""
-    return any(
-        each.trigger == TEXT and each.source == state.name and each.dest == state.name for each in spec.transitions
-    )
 
 
 def _initial_faults(spec: Spec) -> Iterator[FormatError]:
@@ -235,19 +222,19 @@ def _transition_faults(
             f"only `{END}` leads to the final state {spec.final}, and nowhere else",
             f"write `- {{trigger: {END}, source: {name}, dest: {spec.final}}}`",
         )
-    elif trigger == TEXT and not (_is_text(dest) and _stays(spec, dest)):
+    elif trigger == TEXT and not (dest.is_text and loops(rows[dest.name])):
         fault = (
-            f"TEXT leads to {dest.name}, where text does not go on",
+            f"TEXT leads to {dest.name}, in which text does not go on",
             f'write `- {{trigger: TEXT, source: {dest.name}, dest: "="}}`',
         )
-    elif trigger == "malformed" and (dest.held or not (_is_text(dest) or dest.meaning == "malformed")):
+    elif trigger == "malformed" and (dest.held or not (dest.is_text or dest.meaning == "malformed")):
         fault = (
             f"`malformed` leads to {dest.name}, which reads no text",
             f"write `- {{name: {dest.name}, tags: [malformed]}}`, or another dest",
         )
     elif trigger == "recovered" and (dest.held or dest.meaning in ("arguments", "value", "ignored", "malformed")):
         fault = (
-            f"`recovered` leads to {dest.name}, where no text can go on",
+            f"`recovered` leads to {dest.name}, in which no text can go on",
             f"write `- {{trigger: recovered, source: {name}, dest: {spec.initial}}}`",
         )
     elif trigger == "object_start" and dest.meaning != "arguments":
@@ -257,7 +244,7 @@ def _transition_faults(
         )
     elif trigger == "object_empty" and not _reads_python(spec, rows[name]):
         fault = (
-            "`object_empty` comes only where Python arguments may begin",
+            "`object_empty` comes only in a state in which Python arguments may begin",
             f"add `- {{trigger: object_start, source: {name}, dest: ...}}` to a state with `tags: [arguments, python]`",
         )
     if fault:

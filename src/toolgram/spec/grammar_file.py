@@ -187,7 +187,7 @@ def _as_run(name: str, pattern: str) -> Literal | Run | None:
 
 
 def _is_class(head: str, atom: tuple[Any, Any]) -> bool:
-    """Return whether a pattern is this one atom: it is not where the first atom is written in another way."""
+    """Return whether a pattern is this one atom: it is not if the first atom is written in another way."""
     try:
         return list(_parser.parse(head)) == [atom]
     except re.error:

@@ -70,7 +70,7 @@ class DeclaredTool(NamedTuple):
 
     @property
     def strict(self) -> bool | None:
-        """Whether the arguments have to follow the schema; None where that is not said."""
+        """Whether the arguments have to follow the schema; None if that is not said."""
         given = self.definition.get("strict")
         return given if isinstance(given, bool) else None
 
@@ -142,7 +142,7 @@ def tool_schemas(*tools: Any) -> list[dict[str, Any]]:
     """Tools as the chat completions API takes them, from Python functions, pydantic model classes, or any known shape.
 
     A function's name, parameters, defaults and docstring are used. Simple annotations are read as they are, others by
-    pydantic, where it is installed. Raises ToolgramError for what cannot be declared, with the parameter and the
+    pydantic, if it is installed. Raises ToolgramError for what cannot be declared, with the parameter and the
     reason.
     """
     import copy
@@ -210,7 +210,7 @@ def _from_python(tool: Any, at: int) -> DeclaredTool:
 
 
 def _attributes(tool: Any) -> Mapping[str, Any]:
-    """Return the attributes of an object under the keys that are known; none where it has no place for parameters."""
+    """Return the attributes of an object under the keys that are known; none if it has no place for parameters."""
     kind: Any = type(tool)
     keys = _model_keys(kind)
     if keys is None:

@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 class Checkable(Protocol):
     """A `toolgram.message.Message`. This module is below that one, and the calls are read, not made."""
 
-    @property
-    def tool_calls(self) -> Sequence[Any]:
-        """The calls that are complete or truncated."""
-
-    @property
-    def malformed(self) -> Sequence[Any]:
-        """The calls that failed."""
-
-    @property
-    def anomalies(self) -> Sequence[Any]:
-        """What was unusual, with the reasons of failed calls."""
+    tool_calls: Any  # those that are complete or truncated
+    malformed: Any  # those that failed
+    anomalies: Any  # what was unusual, with the reasons of failed calls
 
 
 class Fault(NamedTuple):
@@ -67,7 +59,7 @@ class CheckedCall:
 
     @property
     def reply(self) -> str:
-        """What to send to the model as the result of the call; "" where nothing is wrong."""
+        """What to send to the model as the result of the call; "" if nothing is wrong."""
         if not self.faults:
             return ""
         said = "\n".join(f"- {fault}" for fault in self.faults)
@@ -77,7 +69,7 @@ class CheckedCall:
 def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCall]:
     """Validate every call of the message, in order, those that were cut off or malformed last.
 
-    `tools` are in any known shape. Raises ToolgramError where their shape is unknown, and where jsonschema-rs is not
+    `tools` are in any known shape. Raises ToolgramError if their shape is unknown, or if jsonschema-rs is not
     installed. Costs about ten microseconds per call, and a millisecond for a schema that was not seen before.
     """
     declared = {tool.name: tool for tool in read_tools(tools) if tool.name}
