@@ -69,11 +69,7 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
     follows = _may_end(text, pos)
     if follows is None:
         return PART
-    scanner, floor = arguments_scanner(stream)
-    island = stream.island
-    in_list = isinstance(island, Envelope) and island.in_list
-    if isinstance(island, Envelope):
-        floor = len(island.outside) + in_list
+    scanner, floor, in_list = _around(stream)
     tail, read = cast("tuple[JsonScanner, int]", repairer.tail or (_copy(scanner), 0))
     end, whole = _first_marker(stream, text, pos + read, final)
     exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text, pos, end)
@@ -96,6 +92,15 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
         if not tail.done:
             return PART if whole or tail.broken else WAIT
     return _closer_at(stream, text, after, in_list, final)
+
+
+def _around(stream: Stream) -> tuple[JsonScanner, int, bool]:
+    """Return the scanner of the arguments, the depth outside the call's object, and whether that is a list."""
+    scanner, floor = arguments_scanner(stream)
+    island = stream.island
+    if not isinstance(island, Envelope):
+        return scanner, floor, False
+    return scanner, len(island.outside) + island.in_list, island.in_list
 
 
 def _in_double_quotes(text: str, pos: int, end: int) -> str:
