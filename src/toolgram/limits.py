@@ -56,7 +56,7 @@ MAX_UNDECIDED = 16_384
 MOST_CANDIDATES = 16
 # Open brackets that are tracked after a call broke. Deeper text ends with the next marker, or with the output.
 MAX_OPEN_BRACKETS = 4096
-# Characters of a key or a name in a JSON envelope, which are held. Longer ones are no call.
+# Characters of a key or a name in a JSON envelope, which are held. Longer ones do not begin a call.
 LONGEST_ENVELOPE_TEXT = 65_536
 # Characters of a key or of a bare scalar in a notation of values, which are held.
 LONGEST_NOTATED_TEXT = 1024
@@ -260,9 +260,6 @@ MOST_PREFIXES = 64
 LONGEST_PREFIX = 256
 # Tags of requests that are kept: an agent sends the same tools again and again, and few agents share a server.
 MOST_TAGS = 128
-# Outputs that are recorded because they could not be read, and characters of one: a disk must not fill.
-MOST_RECORDED = 100
-LONGEST_RECORDED = 1_000_000
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 

@@ -148,7 +148,7 @@ def _without_start(followed: _Followed) -> str:
 
 
 def _name(box: str) -> str:
-    """Return the name of a box, which is no word of a language."""
+    """Return the name of a box, which is not a word of a language."""
     return box if box in (START, FINISH) else f"of_{box}"
 
 

@@ -38,7 +38,7 @@ def explain(
     pieces = list(_pieces(_merged(reading.events)))
     own = candidate(fmt.name, [text], [message])
     alternatives = recognise([text], tools, prefix, finish_reason, fmt.name)
-    for each in alternatives:  # a deviation that was repaired is no sign of another format
+    for each in alternatives:  # a deviation that was repaired does not point to another format
         each.better = each.calls + each.unfinished > 0 and each.rank[:-1] > own.rank[:-1]
     held = _settled(reading.held, text)
     anomalies = _placed(message)

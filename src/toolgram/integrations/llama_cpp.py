@@ -92,7 +92,8 @@ class ChatHandler:
         for _ in output.events():
             pass
         usage = Usage(len(output.tokens), output.written)
-        return to_chat_completion(output.message, name, usage=usage, reasoning=self._reasoning)
+        message = output.calls.message(output.parser.message)
+        return to_chat_completion(message, name, usage=usage, reasoning=self._reasoning)
 
     def _chunks(self, output: _Output, name: str) -> Iterator[dict[str, Any]]:
         chunks = ChatChunks(name, calls=self._calls, reasoning=self._reasoning)
@@ -149,8 +150,8 @@ class _Output:
         # With a grammar, a marker may be spelled in text, so its text decides. Otherwise a marker is its token.
         texts = fmt.program.special.values() if grammar is None else ()
         special = {text: number for text in texts if (number := self._id_of(text)) is not None}
-        self._parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
-        self._calls = CallLimit(ask.parallel)
+        self.parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
+        self.calls = CallLimit(ask.parallel)
         self.written = 0
         self.reason: str | None = None
 
@@ -161,12 +162,12 @@ class _Output:
     def events(self) -> Iterator[list[Event]]:
         """Yield the events of the output as its tokens come."""
         for pieces in self._pieces():
-            if events := self._calls.events(self._parser.feed(pieces)):
+            if events := self.calls.events(self.parser.feed(pieces)):
                 yield events
-            if self._calls.over:
+            if self.calls.over:
                 return
         cut = self._stops.found is not None and self._stops.found not in self._ends
-        yield self._calls.events(self._parser.close(None if cut else self.reason))
+        yield self.calls.events(self.parser.close(None if cut else self.reason))
 
     def _pieces(self) -> Iterator[list[Piece]]:
         """Yield text with its tokens, in whole characters. Set the reason at the end."""
@@ -190,11 +191,6 @@ class _Output:
         coming.add(text, NO_TOKEN)
         if pieces := coming.take(len(self._stops.feed(text) + self._stops.end())):
             yield pieces
-
-    @property
-    def message(self) -> Any:
-        """The message so far."""
-        return self._calls.message(self._parser.message)
 
 
 def token_text(vocabulary: Any, token: int) -> bytes:

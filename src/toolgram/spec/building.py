@@ -201,7 +201,7 @@ def _check_names(
         if named and named not in held:
             raise machine.error(
                 ("format", key),
-                f"`{key}` names {named}, which is no held state",
+                f"`{key}` names {named}, which is not a held state",
                 instead(named, held, "the held states are"),
             )
     _check_same_path(machine, about.get("same_path", {}), transitions)
@@ -224,7 +224,7 @@ def _check_markers(machine: MachineFile, about: Mapping[str, Any], literals: Map
         if name not in literals:
             raise machine.error(
                 ("format", key, entry),
-                f"`{key}` names {name}, which is no fixed text that a transition has as its trigger",
+                f"`{key}` names {name}, which is not a fixed text that a transition has as its trigger",
                 instead(name, literals, "these are"),
             )
 
@@ -253,6 +253,6 @@ def _check_same_path(machine: MachineFile, same: Mapping[str, str], transitions:
             wrong = other if path in paths else path
             raise machine.error(
                 ("format", "same_path", other),
-                f"`same_path` names {wrong}, which is no other spelling of a path that a transition has",
+                f"`same_path` names {wrong}, which is not another spelling of a path that a transition has",
                 instead(wrong, sorted(paths), "the paths are") if wrong == path else f"remove `{other}`",
             )

@@ -3,7 +3,7 @@
 Strategy: an abstract interpretation.  A *position* says how far a call is (named, started, its arguments) and which
 JSON is open around it; there are few.  From the initial state each transition is followed from each position in
 which its trigger can come, and its actions change the position.  What an action needs and does not find, and what a
-state cannot be entered with, is a fault of the transition.  A trigger that cannot come is no fault here.
+state cannot be entered with, is a fault of the transition.  A trigger that cannot come is not a fault here.
 
 What the runtime does is the model: a held state is committed or rejected as a whole (so a call starts outside of it),
 the end of the output ends an open call as truncated, and text that does not fit leaves all embedded values.
@@ -142,7 +142,7 @@ def _come(
 
 
 def _outside(trigger: str, source: State, position: Position, lists: bool) -> list[Position]:
-    """After text, the end of the output, or what does not fit."""
+    """Return the positions after text, the end of the output, or what does not fit."""
     if trigger == TEXT:
         if source.held and position.started:
             raise _Fault("there would be text in an open call", "remove the transition on TEXT, or the tag `held`")
@@ -156,7 +156,7 @@ def _outside(trigger: str, source: State, position: Position, lists: bool) -> li
 
 
 def _terminal(spec: Spec, transition: Transition, source: State, position: Position) -> list[Position]:
-    """After a marker or a run, which no JSON and no arguments have inside."""
+    """Return the positions after a marker or a run, which no JSON and no arguments have inside."""
     if "unclosed_arguments" in transition.actions and position.arguments == OPEN:
         return [replace(position, parents=None, in_list=False, path="")]
     if position.parents is not None or position.arguments == OPEN:
@@ -189,7 +189,7 @@ def _opened(position: Position, closed_by: str) -> Position:
 
 
 def _json(spec: Spec, trigger: str, dest: State, position: Position) -> list[Position]:
-    """After an event of the JSON around a call."""
+    """Return the positions after an event of the JSON around a call."""
     if trigger == position.closed_by and position.arguments == OPEN:
         return [replace(position, arguments=DONE, closed_by="")]
     event, _, rest = trigger.partition(" ")
@@ -211,7 +211,7 @@ def _json(spec: Spec, trigger: str, dest: State, position: Position) -> list[Pos
 
 
 def _envelope(event: str, position: Position) -> list[Position]:
-    """After a bracket of the list of calls, or the one that begins a call."""
+    """Return the positions after a bracket of the list of calls, or the one that begins a call."""
     parents = position.parents
     if event == "start_array":
         return [replace(position, parents=(), in_list=True)] if parents is None else []
@@ -374,7 +374,7 @@ def _take_text(action: str, transition: Transition, position: Position) -> Posit
 
 
 def _end(transition: Transition, source: State, position: Position) -> None:
-    """At the end of the output an open call is over, unless the transition says how it ends."""
+    """Check that at the end of the output an open call is over, unless the transition says how it ends."""
     if position.started and "end_call" not in transition.actions:
         return
     held = Position() if not position.waits else position

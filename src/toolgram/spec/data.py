@@ -236,7 +236,7 @@ def text_only(spec: Spec) -> Spec:
         replace(row, actions=()) if row.source in header and row.actions == ("name",) else row
         for row in spec.transitions
         if not row.of_calls
-        and "no_call" not in row.actions  # the markers of what is no call are part of the text
+        and "no_call" not in row.actions  # the markers of what is not a call are part of the text
         and (row.source in header or not _CALL_ACTIONS & set(row.actions))
     ]
     useful = header | {name for name, state in spec.states.items() if state.is_text} | {spec.final}

@@ -1,4 +1,4 @@
-"""What must hold of a machine before it can run. Loading refuses the first fault; `toolgram check` lists them all."""
+"""What must hold of a machine before it can run. Loading refuses the first fault."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from toolgram.spec.vocabulary import value_type
 
 
 def faults(spec: Spec) -> Iterator[FormatError]:
-    """Everything that keeps the machine from running, in the order of the file."""
-    yield from unreachable(spec)
+    """Yield everything that keeps the machine from running, in the order of the file."""
+    yield from _unreachable(spec)
     rows = rows_of(spec)
     yield from _initial_faults(spec)
     for name, state in spec.states.items():
         if name != spec.final:
-            yield from state_faults(spec, state, rows[name])
+            yield from _state_faults(spec, state, rows[name])
             yield from _value_faults(spec, state, rows)
-            yield from prefix_faults(spec, state, rows[name])
+            yield from _prefix_faults(spec, state, rows[name])
     for transition in spec.transitions:
         yield from _transition_faults(spec, transition, rows)
     yield from call_faults(spec)
 
 
-def unreachable(spec: Spec) -> Iterator[FormatError]:
-    """States that no transition leads to."""
+def _unreachable(spec: Spec) -> Iterator[FormatError]:
+    """Yield the states that no transition leads to."""
     rows = rows_of(spec)
     entries = [spec.initial, *([spec.line_calls] if spec.line_calls else ()), *spec.bare_calls[:1]]
     reached, pending = {*entries}, entries
@@ -46,7 +46,7 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
             )
 
 
-def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
+def _state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
     """Yield what a state must declare and does not."""
     name = state.name
     if state.is_text and state.held:
@@ -144,7 +144,7 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
 
 
 def _notation_faults(spec: Spec, state: State) -> Iterator[FormatError]:
-    """Values in a notation that the format does not describe."""
+    """Yield the values in a notation that the format does not describe."""
     name = state.name
     if state.typed == "notated" and len(spec.notation) != 2:
         yield spec.fault(
@@ -180,7 +180,7 @@ def _end_faults(spec: Spec, state: State, closers: Sequence[str], alone: bool) -
 
 
 def _arguments_faults(spec: Spec, state: State, row: Mapping[str, Transition]) -> Iterator[FormatError]:
-    """Arguments without a transition for the end that their opener needs."""
+    """Yield the arguments without a transition for the end that their opener needs."""
     name = state.name
     for opener in spec.transitions:
         closer = _closer(opener) if opener.dest == name and opener.source != name else ""
@@ -255,8 +255,8 @@ def _reads_python(spec: Spec, row: Mapping[str, Transition]) -> bool:
     return "object_start" in row and spec.states[row["object_start"].dest].python
 
 
-def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
-    """Symbols of one state of which one begins with another, without a rule for it."""
+def _prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
+    """Yield the symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
     openers = _openers(spec, row)
     yield from _opener_faults(spec, state, row, openers)
@@ -277,7 +277,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
 def _opener_faults(
     spec: Spec, state: State, row: Mapping[str, Transition], openers: Iterable[tuple[str, str]]
 ) -> Iterator[FormatError]:
-    """Two events that begin with the same bracket."""
+    """Yield two events that begin with the same bracket."""
     for (opener, begins), (late, other_begins) in combinations(openers, 2):
         if begins == other_begins:
             yield spec.fault(
@@ -288,7 +288,7 @@ def _opener_faults(
 
 
 def _run_faults(spec: Spec, state: State, run: Run, shapes: Iterable[Literal | Run]) -> Iterator[FormatError]:
-    """Runs and markers whose first character may be the first one of a run."""
+    """Yield the runs and markers whose first character may be the first one of a run."""
     begins = re.compile(run.first).match
     for other in shapes:
         if isinstance(other, Literal):
@@ -305,7 +305,7 @@ def _run_faults(spec: Spec, state: State, run: Run, shapes: Iterable[Literal | R
 
 
 def _literal_faults(spec: Spec, state: State, marker: Literal, others: Iterable[Literal]) -> Iterator[FormatError]:
-    """Markers with the same text, and those that begin with this one."""
+    """Yield the markers with the same text, and those that begin with this one."""
     for other in others:
         if other.text == marker.text:
             yield spec.fault(

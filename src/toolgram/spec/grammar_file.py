@@ -105,7 +105,7 @@ def read_grammar(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar
         except (re.error, OverflowError, RecursionError, ValueError) as error:
             raise FormatError(
                 path,
-                f"terminal {terminal.name} is no regular expression: {error}",
+                f"terminal {terminal.name} is not a regular expression: {error}",
                 f"{terminal.name}: /[a-z]{{1,64}}/",
                 terminal_line(text, terminal.name),
             ) from None

@@ -264,7 +264,7 @@ TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
 
 ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
-    "no_call": "What is held is no call: its markers are dropped, and text follows.",
+    "no_call": "What is held is not a call: its markers are dropped, and text follows.",
     "called_name": "No call, unless functions are declared, and the name is that of one.",
     "declared_name": "No call, unless the name before is that of a declared function, perhaps followed by a number.",
     "call_id": "The text is the id of the call.",

@@ -30,7 +30,7 @@ _OF = {
     dict: "object",
 }
 _SAID = {name: name for name in _OF.values()} | {
-    # Words that are no JSON Schema, but many schemas have them. They can mean only one thing.
+    # Words that are not JSON Schema, but that many schemas have. They can mean only one thing.
     "str": "string",
     "int": "integer",
     "float": "number",

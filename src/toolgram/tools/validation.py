@@ -1,8 +1,8 @@
 """Whether calls fit their tools: each against its JSON Schema, and what is wrong in words that a model understands.
 
 Strategy: jsonschema-rs does the work, with regular expressions that run in linear time and with no way to fetch
-anything. Schemas come from requests, so what it refuses is no error here: a pattern beyond such expressions is taken
-out, and a note says so. All faults of a call are reported at once, since each round trip to a model costs seconds;
+anything. Schemas come from requests, so what it refuses is not an error here: another pattern is taken out, and a note
+says so. All faults of a call are reported at once, since each round trip to a model costs seconds;
 `reply` is what to send back as the result of the call.
 """
 
@@ -86,7 +86,7 @@ def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCal
             checked.append(CheckedCall(call.id, call.name, *_against(schema, json.loads(call.arguments))))
     why = {anomaly.call: anomaly.why for anomaly in message.anomalies if anomaly.kind == "malformed" and anomaly.why}
     for failed in message.malformed:
-        problem = f"The call could not be read: {why.get(failed.index, 'its arguments are no JSON')}."
+        problem = f"The call could not be read: {why.get(failed.index, 'its arguments are not JSON')}."
         checked.append(CheckedCall(failed.id, failed.name, (Fault("", _short(problem)),)))
     return checked
 
@@ -107,7 +107,7 @@ def _against(schema: Mapping[str, Any] | None, arguments: Any) -> tuple[tuple[Fa
     try:
         text = json.dumps(schema, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
-        return (), ("the schema is no JSON, so the arguments were not checked",)
+        return (), ("the schema is not JSON, so the arguments were not checked",)
     validator, notes = _validator(text)
     if validator is None:
         return (), notes
