@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format, fewer
 from tests.strategies import any_text, fragments, outputs
-from tests.streams import calls_of, cut, merged, run, without_ids
+from tests.streams import calls_of
 from toolgram.explain import Explanation, explain
 
 FORMATS = toolgram.format_names()
@@ -31,12 +31,6 @@ REJECTED = {
     "llama4_pythonic": ("See [f(x=open())]", 4, 9),
     "mistral_v3": ("See [TOOL_CALLS] {]nothing", 4, 18),
     "mistral_v11": ("See [TOOL_CALLS]f!", 4, 17),
-}
-TRUNCATED = {
-    "llama3_json": '{"name": "f", "parameters": {"a": "x',
-    "llama4_pythonic": '[f(a="x',
-    "mistral_v3": '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "x',
-    "mistral_v11": '[TOOL_CALLS]f[ARGS]{"a": "x',
 }
 # text, the offset of the character that breaks the arguments
 MALFORMED = {
@@ -86,11 +80,6 @@ def told(name: str, text: str, **options: Any) -> Explanation:
     return explanation
 
 
-def test_every_format_has_its_cases() -> None:
-    for cases in (WELL_FORMED, REJECTED, TRUNCATED, MALFORMED):
-        assert set(cases) <= set(FORMATS)
-
-
 @every_format
 def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     explanation = told(name, toolgram.get_format(name).example)
@@ -98,19 +87,6 @@ def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     assert not explanation.anomalies
     assert not any(alternative.better for alternative in explanation.alternatives)
     assert explanation.path[-1].dest == "ALL_TOOLS_COMPLETE"
-
-
-@pytest.mark.parametrize("name", WELL_FORMED)
-def test_a_call_is_held_until_it_is_certain(name: str) -> None:
-    text = WELL_FORMED[name]
-    explanation = told(name, text)
-    assert explanation.verdict.startswith("Everything was parsed: ")
-    region = explanation.held[0]
-    assert region.outcome == "committed"
-    assert region.named
-    assert "certain" in region.why
-    assert text[region.start] in "[{<"
-    assert text[: region.start].endswith("Sure. ")
 
 
 @pytest.mark.parametrize("name", REJECTED)
@@ -122,13 +98,6 @@ def test_a_rejected_candidate_says_which_character_spoke_against_it(name: str) -
     assert f"{text[at]!r} at offset {at} does not fit" in region.why
     assert explanation.verdict.startswith(f"No call was found. What begins at offset {start} (")
     assert region.why in explanation.verdict
-
-
-@pytest.mark.parametrize("name", TRUNCATED)
-def test_a_truncated_call(name: str) -> None:
-    explanation = told(name, TRUNCATED[name], finish_reason="length")
-    assert explanation.verdict == "1 call (f) is truncated: the output ended inside its arguments."
-    assert [(a.kind, a.offset) for a in explanation.anomalies] == [("truncated", len(TRUNCATED[name]))]
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -275,13 +244,6 @@ def test_a_format_of_ones_own_is_compared_with_all_that_ship(root: Path, tmp_pat
     explanation = explain(fmt, WELL_FORMED["llama3_json"])
     assert {alternative.name for alternative in explanation.alternatives} == set(FORMATS)
     assert explanation.alternatives[0].name == "llama3_json"
-
-
-@every_format
-def test_pieces_are_the_events_however_the_text_is_split(name: str) -> None:
-    text = toolgram.get_format(name).example * 2
-    events, _ = run(toolgram.get_format(name), cut(text, 5))
-    assert without_ids(piece.event for piece in told(name, text, prefix="").pieces) == without_ids(merged(events))
 
 
 @every_format
