@@ -41,6 +41,9 @@ MALFORMED = {
 }
 
 
+VERDICTS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("verdicts.json").read_text(encoding="utf-8"))
+
+
 def told(name: str, text: str, **options: Any) -> Explanation:
     """The explanation, checked for all that is true of every one of them."""
     fmt = toolgram.get_format(name)
@@ -132,74 +135,9 @@ def test_a_marker_tells_the_other_format() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "options", "verdict"),
-    [
-        ("mistral_v11", "", {}, "The output is empty."),
-        ("mistral_v11", " \n", {}, "The output is nothing but blanks."),
-        ("mistral_v11", "Hello.", {}, "No call was found. Nothing in the text begins like a call of mistral_v11."),
-        ("mistral_v11", "Hello. [TOOL_CAL", {}, "No call was found. The output ended inside a marker ([TOOL_CALLS])."),
-        (
-            "mistral_v11",
-            "[THINK]Hm.",
-            {},
-            "No call was found. All of the text is reasoning, and nothing in it begins like a call.",
-        ),
-        (
-            "mistral_v11",
-            'f[ARGS]{"a": 1}',
-            {},
-            "No call was found. [ARGS] at offset 1 has no meaning there; "
-            "if the prompt had written what goes before it, pass that as the prefix.",
-        ),
-        (
-            "mistral_v11",
-            "]: 1}",
-            {"prefix": "[TOOL_CALLS]f[ARGS]{"},
-            "No call was found. What the prompt had begun could have been one, but ']' at offset 0 does not fit: "
-            "expected a key in double quotes, or '}'.",
-        ),
-        (
-            "mistral_v11",
-            "[TOOL_CALLS]f",
-            {"finish_reason": "length"},
-            "No call was found. What begins at offset 0 ('[TOOL_CALLS]f') could have been one, but the output ended: "
-            "expected a name, a blank, '[TOOL_CALLS]', a list or an object.",
-        ),
-        (
-            "mistral_v11",
-            "[TOOL_CALLS]f[ARGS]",
-            {},
-            "1 call (f) is truncated: the output ended before the call was closed.",
-        ),
-        (
-            "mistral_v11",
-            '[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g[ARGS]{"a',
-            {},
-            "1 of 2 calls is complete. 1 call (g) is truncated: the output ended inside its arguments.",
-        ),
-        (
-            "mistral_v3",
-            "[TOOL_CALLS] []",
-            {},
-            "No call was found. What begins at offset 0 ('[TOOL_CALLS] [') is of the right form and holds none.",
-        ),
-        (
-            "llama3_json",
-            '{"name": "f", "parameters": {}',
-            {},
-            "Everything was parsed: 1 call (f), one deviation repaired.",
-        ),
-        (
-            "llama3_json",
-            '<|python_tag|>{"name": "f\\n", "parameters": {}}',
-            {"tools": [{"type": "function", "function": {"name": "g"}}]},
-            "1 call was parsed ('f\\n'). No tool was declared by the name of 'f\\n'.",
-        ),
-    ],
-)
-def test_verdicts(name: str, text: str, options: dict[str, Any], verdict: str) -> None:
-    assert told(name, text, **options).verdict == verdict
+@pytest.mark.parametrize("row", VERDICTS, ids=lambda row: row["verdict"][:40])
+def test_verdicts(row: dict[str, Any]) -> None:
+    assert told(row["name"], row["text"], **row.get("options", {})).verdict == row["verdict"]
 
 
 def test_a_key_that_no_call_has_is_named_by_those_it_has() -> None:
