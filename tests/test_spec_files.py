@@ -1,8 +1,8 @@
 """Every place that can refuse a format file does, and says where and what to write instead.
 
-Strategy: a row of `wrong_files.yaml`, or of `ROWS` where it is computed, changes a shipped format in one place and names
-the error. The places in the source that make an error are found in the source itself, and each must have been reached
-by a row: a new one without a row fails.
+Strategy: a row of `wrong_files.yaml`, or of `ROWS` where it is computed, changes a shipped format in one place and
+names the error. The places in the source that make an error are found in the source itself, and each must have been
+reached by a row: a new one without a row fails.
 """
 
 from __future__ import annotations
