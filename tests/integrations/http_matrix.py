@@ -22,7 +22,7 @@ import toolgram
 from tests.integrations.cases import TOOLS, TURNS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, SERVERS_OWN, UNLIMITED, Ask
 from tests.integrations.http_shapes import CLOSED, Shape
-from tests.integrations.vllm_heard import Heard
+from tests.integrations.vllm_heard import Heard, bare, value
 from tests.integrations.writers import Turn
 
 PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
@@ -419,19 +419,4 @@ def _wrong_broken(heard: Heard, trial: Trial) -> str:
     return "broken call for json.loads" if trial.ask.pace is None and heard.calls else ""
 
 
-def bare(text: str | None, without: Sequence[str] = ()) -> str:
-    """A text without its blanks, and without special tokens, which a server may leave out."""
-    for each in without:
-        text = (text or "").replace(each, "")
-    return "".join((text or "").split())
-
-
-def value(arguments: str) -> Any:
-    """The arguments as a value; their text where they are none."""
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
-
-
-__all__ = ["CLOSED", "RESPONSES", "Model", "Trial", "wrong"]
+__all__ = ["ALL", "CLOSED", "RESPONSES", "Model", "Trial", "wrong"]
