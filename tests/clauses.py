@@ -10,19 +10,22 @@ class: the clause, and the first events that differ.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 import re
+import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
 import toolgram
-from toolgram.events import Event, ToolCallDelta, ToolCallEnd, ToolCallStart
+from tests.streams import arguments_of, merged, sources
+from toolgram.events import Dropped, Event, ToolCallEnd, ToolCallStart
 
 Call = tuple[str, str, str]  # name, arguments, status
 Promised = tuple[tuple[int, Call], ...]  # complete calls by their index
-Item = tuple[str, object, str, str]  # type, what tells it from its neighbours, text, source
 Tools = Sequence[dict[str, Any]] | None
 
 
@@ -30,7 +33,7 @@ Tools = Sequence[dict[str, Any]] | None
 class Reading:
     """What one parser made of a text: its events merged, and the calls."""
 
-    items: list[Item]
+    events: list[Event]
     calls: tuple[Call, ...]
 
     @property
@@ -55,17 +58,18 @@ class Reading:
         if (name, arguments) != call[:2]:
             return False
         if status == "truncated":
-            return "```" in "".join(item[3] for item in self.items)
-        ended = next(at for at, item in enumerate(self.items) if item[:2] == ("tool_call_end", (index, status)))
-        return self._is_bare(index) or "".join(item[3] for item in self.items[ended:])[:1] in ("\\", '"', "'")
+            return "```" in sources(self.events)
+        ended = self._place(ToolCallEnd, index)
+        return self._is_bare(index) or sources(self.events[ended:])[:1] in ("\\", '"', "'")
 
     def _is_bare(self, index: int) -> bool:
         """Return whether a bracket begins the call, and no marker."""
-        start = next(
-            at for at, item in enumerate(self.items) if item[:2] == ("tool_call_start", (index, self.calls[index][0]))
-        )
-        before = list(takewhile(lambda item: item[0] == "dropped", reversed(self.items[:start])))
-        return bool(before) and before[-1][3].startswith(("{", "["))
+        before = reversed(self.events[: self._place(ToolCallStart, index)])
+        dropped = list(takewhile(lambda event: isinstance(event, Dropped), before))
+        return bool(dropped) and dropped[-1].source.startswith(("{", "["))
+
+    def _place(self, kind: type[ToolCallStart | ToolCallEnd], index: int) -> int:
+        return next(at for at, each in enumerate(self.events) if isinstance(each, kind) and each.index == index)
 
 
 @dataclass
@@ -98,41 +102,31 @@ class Tally:
             self.note(failure, count)
 
 
+def tallied(label: str, do: Callable[[Any], Tally], tasks: Sequence[Any], workers: int) -> Tally:
+    """What tasks found that were done in processes, with a line that says how far they are."""
+    total, began, told = Tally(), time.monotonic(), 0.0
+    with multiprocessing.Pool(workers) as pool:
+        for done, tally in enumerate(pool.imap_unordered(do, tasks), 1):
+            total.add(tally)
+            if sys.stderr.isatty() or time.monotonic() - told > 60:
+                told = time.monotonic()
+                found = f"{total.texts:,} texts, {len(total.failures)} classes of failures"
+                line = f"{label}: {done}/{len(tasks)} parts, {found}, {told - began:.0f} s"
+                print(f"\r{line}", end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
+    return total
+
+
 def read(fmt: toolgram.Format, pieces: Iterable[str], reason: str | None = None, tools: Tools = None) -> Reading:
     """What a new parser makes of the pieces. An exception is the caller's."""
     parser = fmt.parser(call_ids=str, prefix="", tools=tools)
-    events = [event for piece in pieces for event in parser.feed(piece)]
-    events += parser.close(reason)
-    return reading(events)
-
-
-def reading(events: Sequence[Event]) -> Reading:
-    """The events with neighbours of one kind made one, and the calls that they make."""
-    items: list[Item] = []
-    starts: list[str] = []
-    arguments: list[str] = []
-    ends: list[str] = []
-    for event in events:
-        kind, text = event.type, ""
-        key: object
-        if isinstance(event, ToolCallStart):
-            key = (event.index, event.name)
-            starts.append(event.name)
-            arguments.append("")
-        elif isinstance(event, ToolCallDelta):
-            key, text = event.index, event.arguments
-            arguments[event.index] += text
-        elif isinstance(event, ToolCallEnd):
-            key = (event.index, event.status)
-            ends.append(event.status)
-        else:
-            key, text = getattr(event, "why", ""), event.text
-        if items and items[-1][0] == kind and items[-1][1] == key:
-            last = items[-1]
-            items[-1] = (kind, key, last[2] + text, last[3] + event.source)
-        else:
-            items.append((kind, key, text, event.source))
-    return Reading(items, tuple(zip(starts, arguments, ends, strict=True)))
+    events = merged([*(event for piece in pieces for event in parser.feed(piece)), *parser.close(reason)])
+    starts = [event for event in events if isinstance(event, ToolCallStart)]
+    ends = [event for event in events if isinstance(event, ToolCallEnd)]
+    calls = [
+        (start.name, "".join(arguments_of(events, start.index)), str(end.status))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return Reading(events, tuple(calls))
 
 
 def check(fmt: toolgram.Format, text: str, promised: Promised = ()) -> tuple[Failure | None, Promised]:
@@ -193,8 +187,8 @@ def _cuts(text: str, rng: random.Random) -> list[int]:
 
 def broken(text: str, made: Reading, promised: Promised = ()) -> Failure | None:
     """A clause that one reading breaks by itself."""
-    if "".join(item[3] for item in made.items) != text:
-        return Failure("not conserved", text, str(made.items))
+    if sources(made.events) != text:
+        return Failure("not conserved", text, str(made.events))
     for name, arguments, status in made.calls:
         if status == "complete" and not _is_object(arguments):
             return Failure("complete, and its arguments are no object", text, f"{name}: {arguments!r}")
@@ -221,14 +215,18 @@ def raised(text: str, error: Exception) -> Failure:
 
 def difference(text: str, whole: Reading, other: Reading, way: str) -> Failure | None:
     """Where two readings of one text part."""
-    if whole.items == other.items:
+    if whole.events == other.events:
         return None
-    rows = zip(whole.items, other.items, strict=False)
-    at = next((at for at, (one, two) in enumerate(rows) if one != two), min(len(whole.items), len(other.items)))
-    first = (*whole.items[at : at + 1], *other.items[at : at + 1])
-    shown = [f"{item[0]}({item[1]})" if item[1] != "" else item[0] for item in first]
+    rows = zip(whole.events, other.events, strict=False)
+    at = next((at for at, (one, two) in enumerate(rows) if one != two), min(len(whole.events), len(other.events)))
+    shown = map(_label, (*whole.events[at : at + 1], *other.events[at : at + 1]))
     kind = "depends on the deltas: " + " / ".join(dict.fromkeys(shown))
-    return Failure(kind, text, f"\n      whole {whole.items[at:]}\n      {way} {other.items[at:]}")
+    return Failure(kind, text, f"\n      whole {whole.events[at:]}\n      {way} {other.events[at:]}")
+
+
+def _label(event: Event) -> str:
+    why = getattr(event, "why", "")
+    return f"{event.type}({why})" if why else event.type
 
 
 def minimised(failure: Failure, check_again: Callable[[str], Failure | None]) -> Failure:

@@ -11,13 +11,11 @@ its characters; nothing hides behind a copied state. `tests.clauses` says what m
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
-import time
 from collections.abc import Iterator
 
 import toolgram
-from tests.clauses import Promised, Tally, check, report
+from tests.clauses import Promised, Tally, check, report, tallied
 from tests.generators.alphabet import contexts, critical_alphabet
 
 Task = tuple[str, str, str, int]  # format, beginning, first symbol, symbols after it
@@ -61,18 +59,9 @@ def do(task: Task) -> Tally:
 
 
 def run(name: str, length: int, behind: int, workers: int) -> Tally:
-    """All strings of a format, in processes, with a line that says how far it is."""
+    """All strings of a format, in processes."""
     tasks = [*tasks_from_start(name, length), *tasks_behind_contexts(name, behind)]
-    total, began, told = Tally(), time.monotonic(), 0.0
-    with multiprocessing.Pool(workers) as pool:
-        for done, tally in enumerate(pool.imap_unordered(do, tasks), 1):
-            total.add(tally)
-            if sys.stderr.isatty() or time.monotonic() - told > 60:
-                told = time.monotonic()
-                found = f"{total.texts:,} strings, {len(total.failures)} classes of failures"
-                line = f"{name}: {done}/{len(tasks)} parts, {found}, {told - began:.0f} s"
-                print(f"\r{line}", end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
-    return total
+    return tallied(name, do, tasks, workers)
 
 
 def main() -> int:

@@ -11,14 +11,13 @@ complete call that the whole contradicts. The same seed gives the same texts.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
 import sys
 from functools import lru_cache
 from typing import Any
 
 import toolgram
-from tests.clauses import Failure, Tally, check_widely, report
+from tests.clauses import Failure, Tally, check_widely, report, tallied
 from tests.generators.broken_outputs import broken
 from tests.generators.grammar_walks import KEYS, NAMES, walks
 
@@ -70,14 +69,7 @@ def run(name: str, seed: int, characters: int, workers: int) -> Tally:
     """Broken outputs of a format, of so many characters, in processes."""
     sizes = [min(PART, characters - at) for at in range(0, characters, PART)]
     tasks: list[Task] = [(name, f"{seed} {name} {number}", size) for number, size in enumerate(sizes)]
-    total = Tally()
-    with multiprocessing.Pool(workers) as pool:
-        for tally in pool.imap_unordered(do, tasks):
-            total.add(tally)
-            if sys.stderr.isatty():
-                found = f"{total.characters:,} characters, {len(total.failures)} classes of failures"
-                print(f"\r{name}: {found}", end="", file=sys.stderr, flush=True)
-    return total
+    return tallied(name, do, tasks, workers)
 
 
 def main() -> int:

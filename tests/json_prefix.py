@@ -10,10 +10,12 @@ import ijson
 IN_STRING = ('"', '0"', '00"', '000"', '0000"')
 OUTSIDE = ("", "0", *(word[at:] for word in ("true", "false", "null") for at in range(1, len(word))))
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
+_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")  # ijson cannot decode one in a key
 
 
 def is_json_prefix(text: str) -> bool:
     """Return whether some continuation of a text is a JSON document: then the same is true of all its beginnings."""
+    text = _HALF_A_PAIR.sub(r"\\u0020", text)
     bare = _ESCAPED.sub("", text)
     tails = ('n"',) if bare.endswith("\\") else IN_STRING if bare.count('"') % 2 else OUTSIDE
     return not text.strip() or any(_is_read(f"{text}{tail} ") for tail in tails)

@@ -16,8 +16,6 @@ from tests.own_format import MARKER, write_own_format
 from tests.properties import selection
 from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
 from toolgram.observing.paths import canonical_outputs
-from toolgram.spec.data import Literal
-from toolgram.spec.vocabulary import RECOVERY_TRIGGERS
 
 DIALECTS: list[Kind] = ["mermaid", "dot"]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -67,16 +65,6 @@ def test_states_and_marker_texts_are_in_it(fmt: toolgram.Format, kind: Kind) -> 
             assert trigger_in_words(fmt.spec, transition) in drawn
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("kind", DIALECTS)
-def test_labels_are_marker_texts_and_not_symbols(kind: Kind, level: Level) -> None:
-    drawn = READ[kind](toolgram.get_format("mistral_v11").diagram(kind, level))
-    assert "[TOOL_CALLS]" in drawn
-    assert "[/THINK]" in drawn
-    assert "END_THINK" not in drawn
-    assert "object_start" not in drawn
-
-
 def test_json_events_are_told_in_words() -> None:
     spec = toolgram.get_format("llama3_json").spec
     words = {transition.trigger: trigger_in_words(spec, transition) for transition in spec.transitions}
@@ -104,13 +92,6 @@ def test_held_states_are_dashed_in_mermaid_and_no_others(fmt: toolgram.Format) -
     assert held & fmt.spec.states.keys() <= {state.name for state in fmt.spec.states.values() if state.held}
 
 
-def test_held_states_are_dashed_in_dot_and_no_others(fmt: toolgram.Format) -> None:
-    boxes = [line for line in fmt.diagram("dot", "whole").splitlines() if "fillcolor=" in line and "label=" in line]
-    boxes = [line for line in boxes if not line.lstrip().startswith(("graph", "color", "fillcolor", "subgraph"))]
-    assert len(boxes) == len(fmt.spec.states)
-    assert sum("dashed" in line for line in boxes) == sum(state.held for state in fmt.spec.states.values())
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_several_triggers_share_an_edge_and_nothing_is_drawn_twice(fmt: toolgram.Format, level: Level) -> None:
     edges = re.findall(r"^ +(\S+) --> (\S+?):?(?: .*)?$", fmt.diagram("mermaid", level), re.M)
@@ -118,20 +99,6 @@ def test_several_triggers_share_an_edge_and_nothing_is_drawn_twice(fmt: toolgram
     assert edges
     assert len(edges) == len(set(edges))
     assert all(source != dest for source, dest in edges)
-
-
-def test_an_end_is_drawn_only_where_it_does_something() -> None:
-    fmt = toolgram.get_format("glm45")
-    drawn = fmt.diagram("mermaid", "whole")
-    acting = {t.source for t in fmt.spec.transitions if t.trigger == "end" and t.actions}
-    assert acting
-    assert set(re.findall(r"(\S+) --> ALL_TOOLS_COMPLETE", drawn)) == acting
-
-
-def test_each_fragment_of_several_states_is_a_frame(fmt: toolgram.Format) -> None:
-    framed = re.findall(r'state "(.*)" as in_\w+\n', fmt.diagram("mermaid", "whole"))
-    members = [state.fragment for state in fmt.spec.states.values() if state.fragment]
-    assert sorted(framed) == sorted({name for name in members if members.count(name) > 1})
 
 
 # --- the happy path -----------------------------------------------------------------------------------------------
@@ -156,17 +123,6 @@ def test_the_happy_path_has_at_most_ten_boxes_and_is_the_default(fmt: toolgram.F
     assert len(boxes) == len(set(boxes)) <= 10
     reasoned = any(fmt.parse(output, prefix=prefix).reasoning for prefix, output, _ in canonical_outputs(fmt))
     assert ("reasoning" in boxes) == reasoned
-
-
-@pytest.mark.parametrize("kind", DIALECTS)
-def test_the_happy_path_has_no_recovery_no_states_and_no_symbols(fmt: toolgram.Format, kind: Kind) -> None:
-    drawn = READ[kind](fmt.diagram(kind))
-    lines = re.split(r"[\n\"]", drawn)
-    terminals = set(fmt.spec.terminals) - {
-        each.text for each in fmt.spec.terminals.values() if isinstance(each, Literal)
-    }
-    for word in [*RECOVERY_TRIGGERS, "does not fit", *fmt.spec.states, *terminals]:
-        assert not [line for line in lines if line.strip() == word], word
 
 
 def test_the_happy_path_says_what_a_model_writes_between_the_boxes() -> None:
@@ -223,12 +179,6 @@ def test_svg_shows_the_text_as_it_is(tmp_path: Path) -> None:
     texts = ["".join(element.itertext()).strip() for element in tree.iter(f"{SVG}text")]
     assert MARKER in texts
     assert any(text.startswith('Own | "format"; ') for text in texts)  # a tag in a title is left out
-
-
-def test_svg_has_dashes(tmp_path: Path) -> None:
-    svg = own(tmp_path).diagram("svg", "whole")
-    held = sum(state.held for state in own(tmp_path).spec.states.values())
-    assert svg.count("stroke-dasharray") == held
 
 
 Rectangle = tuple[float, float, float, float]

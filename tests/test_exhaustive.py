@@ -15,7 +15,7 @@ import toolgram
 from tests import exhaustive, fuzz
 from tests.clauses import Failure, Reading, Tally, broken, check, check_widely, difference, minimised, raised
 from tests.properties.selection import every_format, some
-from toolgram.events import Content
+from toolgram.events import Content, Malformed
 
 
 @every_format
@@ -38,13 +38,13 @@ def test_some_broken_outputs(name: str) -> None:
 
 
 def test_clauses_see_what_breaks_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Reading([("content", "", "ab", "ab")], ())
+    whole = Reading([Content("ab", "ab")], ())
     assert broken("ab", whole) is None
     assert _kind(broken("abc", whole)) == "not conserved"
     assert difference("ab", whole, whole, "by character") is None
-    other = Reading([("malformed", "why", "ab", "ab")], ())
+    other = Reading([Malformed("ab", "why", "ab")], ())
     assert _kind(difference("ab", whole, other, "by character")) == "depends on the deltas: content / malformed(why)"
-    listed = Reading([("content", "", "ab", "ab")], (("f", "[]", "complete"),))
+    listed = Reading([Content("ab", "ab")], (("f", "[]", "complete"),))
     assert _kind(broken("ab", listed)) == "complete, and its arguments are no object"
     promised = ((0, ("f", "{}", "complete")),)
     assert _kind(broken("ab", whole, promised)) == "complete when cut off, and contradicted"

@@ -56,10 +56,6 @@ def table(text: str, heading: str) -> list[list[str]]:
     return [cells(row) for row in rows[1].splitlines()]
 
 
-def test_a_page_is_the_same_every_time(fmt: toolgram.Format) -> None:
-    assert page(fmt, agreed) == page(fmt, agreed)
-
-
 def test_every_character_of_the_example_has_one_event(fmt: toolgram.Format) -> None:
     rows = table(page(fmt, agreed), "An output, and the event of each character")
     assert "".join(characters for characters, owner, _ in rows if characters != "none") == fmt.example
@@ -69,20 +65,6 @@ def test_every_character_of_the_example_has_one_event(fmt: toolgram.Format) -> N
         assert call.arguments == "".join(
             given for _, owner, given in rows if owner == f"the arguments of call {number}"
         )
-
-
-def test_every_table_has_rows_as_wide_as_its_head(fmt: toolgram.Format) -> None:
-    width = 0
-    inside = False
-    for line in page(fmt, agreed).splitlines():
-        if re.match(r"(`{3,})(?:\w+)?$", line):
-            inside = not inside
-        elif line.startswith("|") and not inside:
-            width = width or line.count("|")
-            assert line.count("|") == width, line
-            assert line.endswith("|")
-        else:
-            width = 0
 
 
 def test_both_files_stand_in_it_verbatim_and_the_diagram_beside_it(fmt: toolgram.Format, tmp_path: Path) -> None:
@@ -98,26 +80,6 @@ def test_both_files_stand_in_it_verbatim_and_the_diagram_beside_it(fmt: toolgram
     assert (tmp_path / picture[1]).read_text(encoding="utf-8") == fmt.diagram("svg")
 
 
-def test_every_transition_is_in_the_table(fmt: toolgram.Format) -> None:
-    found: set[tuple[str, str, str]] = set()
-    state = ""
-    for name, _, _, _, symbols, dest, _ in table(page(fmt, agreed), "Machine"):
-        state = name or state
-        found |= {(state, symbol.strip("`"), state if dest == "itself" else dest) for symbol in symbols.split(", ")}
-    declared = {(t.source, t.trigger, t.dest) for t in fmt.spec.transitions}
-    assert declared == {row for row in found if row[1]}
-
-
-def test_every_held_state_and_note_is_in_it(fmt: toolgram.Format) -> None:
-    text = page(fmt, agreed)
-    held = [state.name for state in fmt.spec.states.values() if state.held]
-    assert [row[0] for row in table(text, "Where text is held back")] == held
-    for note in fmt.notes:
-        assert f"* {note}\n" in text
-    for model in fmt.models:
-        assert model in text
-
-
 def test_findings_are_told_as_they_are_and_without_paths(fmt: toolgram.Format) -> None:
     text = page(fmt, agreed)
     assert "* grammar = machine: decided over `NAME` and &#42;all&#42;\n" in text
@@ -129,13 +91,6 @@ def test_a_hostile_marker_cannot_break_a_cell(tmp_path: Path) -> None:
     text = page(toolgram.load_format(*write_own_format(tmp_path)), agreed)
     rows = [row for row in table(text, "Machine") if row[4] == "OPEN"]
     assert [row[3] for row in rows] == [MARKER]
-
-
-def test_what_check_really_finds_is_on_the_page() -> None:
-    pytest.importorskip("automata", reason="check needs automata-lib")
-    text = page(toolgram.get_format("mistral_v11"))
-    assert "* grammar = machine: " in text
-    assert "Not proved" not in text
 
 
 def test_written_pages_are_current_until_a_file_changes(fmt: toolgram.Format, tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 Strategy: each row of `roundtrip.jsonl` is a turn that a real template rendered and the message that it was rendered
 from. A format is derived once per template and must give that message back: whole, and cut into pieces of 1, 3 and 7
-characters, with every character accounted for. The figures are printed, and written as a page for the site. Where the
-rows are absent but `make templates` has fetched templates, each of them is derived from and asked for its own probes.
+characters, with every character accounted for. The figures are printed, and written as a page for the site.
 
     python -m tests.conformance.roundtrip [--template NAME] [--rows] [--write docs/conformance.md]
 """
@@ -33,10 +32,7 @@ from toolgram.derive.comparing import shared_length
 DATA = SHARED / "data" / "roundtrip.jsonl"
 TOOLS = SHARED / "data" / "tools.json"
 TEMPLATE_FOLDERS = (SHARED / "data" / "templates", TEMPLATES)
-HINT = (
-    "the recorded outputs ../shared/data/roundtrip.jsonl are absent; "
-    "`make templates` fetches real templates, and `make conformance` then derives from each"
-)
+HINT = "the recorded outputs ../shared/data/roundtrip.jsonl are absent"
 
 CORE = (
     "a_content",
@@ -337,26 +333,17 @@ def _cut(text: str, start: int = 0, size: int = 160) -> str:
 
 
 def print_results(results: Sequence[Result], with_rows: bool) -> None:
-    """The table, the totals, and each row that is not exact."""
-    cells = [list(COLUMNS), *table(results)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(COLUMNS))]
-    for row in cells:
-        left = (0, 3)
-        padded = [f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)]
-        print("  ".join(padded).rstrip())
+    """Each row that is not exact, and the totals; the page has the table."""
     for result in results:
         if result.error:
-            print(f"\n{result.template}: no format: {result.error}")
-    if missed := list(misses(results)):
-        print("\nrows that are not exact:")
-    for outcome in missed:
-        print(f"  {outcome.row.template} {outcome.row.case}{'  known: ' * bool(outcome.row.known)}{outcome.row.known}")
+            print(f"{result.template}: no format: {result.error}")
+    for outcome in misses(results):
+        print(f"{outcome.row.template} {outcome.row.case}{'  known: ' * bool(outcome.row.known)}{outcome.row.known}")
         for line in difference(outcome):
-            print(f"      {line}")
+            print(f"    {line}")
         if with_rows:
-            print(f"      prefix {_shown(outcome.row.prefix[-80:])}")
-            print(f"      output {_cut(_shown(outcome.row.output), size=600)}")
-    print()
+            print(f"    prefix {_shown(outcome.row.prefix[-80:])}")
+            print(f"    output {_cut(_shown(outcome.row.output), size=600)}")
     for total in totals(results):
         print(total)
 
@@ -387,14 +374,6 @@ def page(results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def derive_from_all(folder: Path) -> int:
-    """Without rows: a row of findings per template, and whether its own probes came back."""
-    from toolgram.cli.deriving import DeriveOptions
-    from toolgram.cli.template_table import print_template_table
-
-    return print_template_table(str(folder), DeriveOptions("<s>", "</s>").report)
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Run what is there; the exit status is 1 if a row is not as it should be and not known not to be."""
     arguments = argparse.ArgumentParser(prog="make conformance", description=(__doc__ or "").partition("\n")[0])
@@ -405,7 +384,7 @@ def main(given: Sequence[str] | None = None) -> int:
     rows = read_rows()
     if not rows:
         print(HINT, file=sys.stderr)
-        return derive_from_all(TEMPLATES) if TEMPLATES.is_dir() else 1
+        return 1
     groups = {name: group for name, group in by_template(rows).items() if (options.template or "") in name}
     if not groups:
         print(f"no template has {options.template!r} in its name", file=sys.stderr)

@@ -291,7 +291,7 @@ CLASSES = (
     ("a second header between reasoning and call", "read"),
     ("a thought between two equal delimiters", "read"),
     ("content in markers only if calls follow", "read"),
-    ("a prompt that writes the marker before the name of a call", "by a shipped format, or as text; not `ok`"),
+    ("a prompt that writes the marker before the name of a call", "read: the marker begins the call"),
     ("a role header that comes again before each part, or each call in a turn of its own", "read"),
     ("calls that are nearly JSON, or the `repr` of a Python dict", "read as printed"),
     ("elements, or a notation of quotes of its own, inside values", "by a shipped format, or as text; not `ok`"),

@@ -9,9 +9,9 @@ import toolgram
 TEMPLATES = Path(__file__).parent / "templates"
 # Derived and read, and exported; but vLLM is not told where their thoughts end.
 UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
-# Derived and read; but one header begins thoughts, answers and calls alike, or only the
+# Derived and read; but a prompt ends inside a marker, one header begins thoughts, answers and calls alike, or only the
 # next argument ends a value. Some exports are refused, and vLLM is not told where their thoughts end.
-READ_ONLY = frozenset({"header_per_part", "open_values", "python_in_fence", "role_per_call"})
+READ_ONLY = frozenset({"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call"})
 SHARED = Path(__file__).parents[2].parent / "shared"
 
 

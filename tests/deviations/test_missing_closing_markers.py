@@ -8,9 +8,7 @@ import pytest
 
 import toolgram
 from tests.derive.turns import TEMPLATES
-from tests.examples import examples
 from tests.properties.selection import quarter
-from toolgram.formats import format_names
 from toolgram.spec.files import spec_from_texts
 
 REASONS = (None, "stop", "length")
@@ -39,13 +37,6 @@ def missed(fmt: toolgram.Format) -> dict[str, frozenset[str]]:
 
 def kinds(fmt: toolgram.Format, text: str, reason: str | None) -> list[str]:
     return [each.kind for each in fmt.parse(text, finish_reason=reason).anomalies]
-
-
-@pytest.mark.parametrize("name", format_names())
-def test_examples_miss_nothing(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    for text in examples(fmt.program):
-        assert "unclosed_envelope" not in kinds(fmt, text, "stop")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.streams import CUT_SIZES, check_events, cut, merged, run
-from toolgram.events import Dropped, Event
+from tests.streams import CUT_SIZES, check_events, cut, merged
+from toolgram.events import Event
 
 MARKERS = {
     "granite_3": ("<think>", "</think>"),
@@ -81,14 +81,6 @@ def test_a_closing_marker_that_nothing_opened(name: str, strict: bool) -> None:
 
 
 @pytest.mark.parametrize("name", MARKERS)
-def test_the_marker_is_dropped(name: str) -> None:
-    end = MARKERS[name][1]
-    events, message = run(toolgram.get_format(name), [f"Yes.{end}"])
-    assert [event.source for event in events if isinstance(event, Dropped)] == [end]
-    assert [(each.kind, each.text) for each in message.anomalies] == [("unopened_reasoning", end)]
-
-
-@pytest.mark.parametrize("name", MARKERS)
 def test_if_the_prompt_is_unknown_the_marker_is_dropped_everywhere(name: str) -> None:
     (start, end), fmt = MARKERS[name], toolgram.get_format(name)
     begun = "" if fmt.program.spec.generation_prompt else start
@@ -97,25 +89,6 @@ def test_if_the_prompt_is_unknown_the_marker_is_dropped_everywhere(name: str) ->
         message = read(fmt, f"{opened}Hm.{end}Yes.\n{end}\n\nNo.", prefix=prefix)
         assert (message.reasoning, message.content) == ("Hm.", "Yes. No.")
         assert kinds(message) == ["unopened_reasoning"]
-
-
-@pytest.mark.parametrize("name", MARKERS)
-def test_a_marker_that_is_only_text_stays(name: str) -> None:
-    """Where token ids are given, a special token counts only by its id."""
-    fmt, end = toolgram.get_format(name), MARKERS[name][1]
-    if not fmt.program.special.keys() & {"END_THINK", "THINK_END"}:
-        return
-    parser = fmt.parser(prefix="", special_tokens={end: 7})
-    parser.feed(f"Write {end} last.", [1, 2, 3])
-    parser.close()
-    assert parser.message.content == f"Write {end} last."
-    assert not parser.message.anomalies
-
-
-def test_granite_answers_behind_a_thought_that_nothing_opened() -> None:
-    message = read(toolgram.get_format("granite_3"), "Hm.</think><response>Yes.</response>", prefix=None)
-    assert message.content == "Hm. Yes."
-    assert kinds(message) == ["unopened_reasoning"]
 
 
 @pytest.mark.parametrize("name", MARKERS)
@@ -140,14 +113,6 @@ def test_the_default_prompt_opens_a_thought(name: str) -> None:
     message = read(fmt, f"Hm.{end}{call}", prefix=None)
     assert (message.reasoning, message.content, message.anomalies) == ("Hm.", None, [])
     assert fmt.parse(f"Hm.{end}Yes.").reasoning == "Hm."
-
-
-@pytest.mark.parametrize("name", MARKERS)
-def test_an_empty_prefix_means_nothing(name: str) -> None:
-    end = MARKERS[name][1]
-    message = read(opened(name), f"Hm.{end}Yes.")
-    assert (message.reasoning, message.content) == (None, f"Hm.{end}Yes.")
-    assert not message.anomalies
 
 
 @pytest.mark.parametrize("name", MARKERS)

@@ -17,7 +17,7 @@ import toolgram
 from tests.integrations.cases import TOOLS, cases, meant
 from tests.integrations.tokenizers_for_tests import llama3, mistral
 from tests.integrations.vllm_driver import Server
-from tests.integrations.vllm_heard import Heard
+from tests.integrations.vllm_heard import Heard, bare, value
 from tests.integrations.writers import WRITERS, Turn
 
 WHOLE_ANSWER = "whole"
@@ -164,19 +164,6 @@ def problem(heard: Heard, trial: Trial) -> str:
         else:
             wrong.append(f"markup in {part}" if any(mark in bare(got) for mark in "<[{") else f"{part} differs")
     return ", ".join(dict.fromkeys(wrong))
-
-
-def bare(text: str | None) -> str:
-    """A text without its blanks."""
-    return "".join((text or "").split())
-
-
-def value(arguments: str) -> Any:
-    """The arguments as a value; their text where they are none."""
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
 
 
 def is_whole(arguments: str) -> bool:

@@ -22,7 +22,7 @@ import toolgram
 from tests.integrations.cases import TOOLS, TURNS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, SERVERS_OWN, UNLIMITED, Ask
 from tests.integrations.http_shapes import CLOSED, Shape
-from tests.integrations.vllm_heard import Heard
+from tests.integrations.vllm_heard import Heard, bare, value
 from tests.integrations.writers import Turn
 
 PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
@@ -253,14 +253,21 @@ class Model:
             if text is None:
                 continue
             ids = self.script(text[: text.rindex(upto) + len(upto)], end=False)
+            cut = "name in Python" if where == "name" and self._writes_python() else where.partition(",")[0]
             for api in APIS:
                 for pace in self.paces:
                     ask = Ask(0, api, pace, TOOLS, limit=len(ids))
                     yield replace(
                         _exact(f"cut off in {where}", "cut off", said, ask, (*ids, *self.script(" and so on"))),
-                        rule=f"cut {where.partition(',')[0]}",
+                        rule=f"cut {cut}",
                         finish="length",
                     )
+
+    def _writes_python(self) -> bool:
+        """Whether calls are Python: until a next call has begun, the string before it may go on."""
+        name = self.shape.parser.removeprefix("toolgram_")
+        is_format = name in toolgram.format_names()
+        return is_format and any(state.python for state in toolgram.get_format(name).spec.states.values())
 
     def _ended(self) -> Iterator[Trial]:
         """Ended in a value, by a stop string, or by the limit of a server in a request that has none."""
@@ -388,6 +395,8 @@ def _wrong_cut(heard: Heard, trial: Trial) -> str:
             return f"cut-off {where} lost"
         return f"cut-off {where} elsewhere" if other or heard.calls else ""
     whole = heard.calls[:1]
+    if where == "name in Python" and whole and not isinstance(value(whole[0][1]), dict):
+        return "" if whole[0][0] == trial.calls[0][0] else "the call before is lost"
     if [(name, value(given)) for name, given in whole] != [(name, value(given)) for name, given in trial.calls[:1]]:
         return "the call before is lost"
     if not bare(heard.content).startswith(bare(trial.content)):
@@ -410,19 +419,4 @@ def _wrong_broken(heard: Heard, trial: Trial) -> str:
     return "broken call for json.loads" if trial.ask.pace is None and heard.calls else ""
 
 
-def bare(text: str | None, without: Sequence[str] = ()) -> str:
-    """A text without its blanks, and without special tokens, which a server may leave out."""
-    for each in without:
-        text = (text or "").replace(each, "")
-    return "".join((text or "").split())
-
-
-def value(arguments: str) -> Any:
-    """The arguments as a value; their text where they are none."""
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
-
-
-__all__ = ["CLOSED", "RESPONSES", "Model", "Trial", "wrong"]
+__all__ = ["ALL", "CLOSED", "RESPONSES", "Model", "Trial", "wrong"]

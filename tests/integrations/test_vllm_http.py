@@ -25,9 +25,10 @@ import httpx2
 from tests.integrations.cases import TOOLS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
 from tests.integrations.http_fleet import ROOT, START, Fleet, flags_of, make_models
-from tests.integrations.http_matrix import Model, Trial, value, wrong
+from tests.integrations.http_matrix import Model, Trial, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.scripted_engine import SLOW
+from tests.integrations.vllm_heard import value
 from tests.integrations.writers import Turn
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -9,8 +9,9 @@ pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 import toolgram
-from tests.integrations.http_matrix import ALL, bare
+from tests.integrations.http_matrix import ALL
 from tests.integrations.http_shapes import shipped
+from tests.integrations.vllm_heard import bare
 from tests.properties.selection import quarter
 
 SHAPES = {shape.name.removeprefix("toolgram_"): shape for shape in shipped() if shape.whole is not None}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,3 +27,18 @@ class Heard:
     def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
         """All but the ids."""
         return self.content, self.reasoning, self.calls
+
+
+def bare(text: str | None, without: Sequence[str] = ()) -> str:
+    """A text without its blanks, and without special tokens, which a server may leave out."""
+    for each in without:
+        text = (text or "").replace(each, "")
+    return "".join((text or "").split())
+
+
+def value(arguments: str) -> Any:
+    """The arguments as a value; their text where they are none."""
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments

@@ -7,6 +7,7 @@ checked: messages that no phase has seen are written from the analysis and compa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -117,12 +118,46 @@ def _header(conversation: Conversation, openings: Sequence[str], has_reasoning: 
     markers, rests = markers_of(header), [text[len(header) :] for text in (*rendered, *openings)]
     if markers and any(mirrors(markers[-1], first_marker(rest)) for rest in rests):
         header = header[: header.rindex(markers[-1])]  # every turn opens a thought
+    header = _without_beginning(conversation, header, rendered)
     try:
         empty = conversation.turn_or_error({"role": "assistant", "content": ""})
     except TemplateError:
         return header
     shorter = common_prefix([header, empty])
     return shorter if shorter.strip() and header[len(shorter) :].strip() else header
+
+
+_TOKEN = re.compile(r"<[^<>\s][^<>\n]{0,100}>|\[[^\[\]\s][^\[\]\n]{0,100}\]")
+_WORDS = re.compile(r"[\w\s:/.=-]*")
+
+
+def _without_beginning(conversation: Conversation, header: str, turns: Sequence[str]) -> str:
+    """Return the header without a last marker that begins what follows it, which the prompt has written.
+
+    That is so if the name of a call follows it directly, and if it comes again before each part of a turn, with a word
+    that tells the parts apart.
+    """
+    found = [(match.start(), match.group()) for match in _TOKEN.finditer(header)]
+    if not found or header[-1:].isspace():
+        return header
+    at, token = found[-1]
+    if not _WORDS.fullmatch(header[at + len(token) :]):
+        return header
+    leads = [_lead(turn[len(header) :]) for turn in turns]
+    named = at > 0 and "" in leads
+    several = [conversation.turn(CONTENT, None, CALLS[:1]), conversation.turn(None, None, CALLS[:2])]
+    again = any(turn is not None and turn.count(token) > 1 for turn in several)
+    told_apart = again and any(not lead[0].isspace() and _WORDS.fullmatch(lead) for lead in leads if lead)
+    return header[:at] if named or told_apart else header
+
+
+def _lead(body: str) -> str | None:
+    """Return what is before the first part of a message; None if there is none."""
+    places = [at for at in map(body.find, (CONTENT, REASONING, CALLS[0].name, CALLS[0].id)) if at >= 0]
+    if not places:
+        return None
+    at = min(places)
+    return body[:at] if at or not body.startswith((CONTENT, REASONING)) else None
 
 
 def _together(

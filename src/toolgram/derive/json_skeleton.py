@@ -88,8 +88,7 @@ def _opening(builder: FormatBuilder, outer: Sequence[str], before: Sequence[str]
             inner.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
         rule.append(f"({inner.text()})?")
         path = Path(builder, [*TEXTS, *inner.states])
-    rule.append(path.markers("TOOL_CALL", before, LIST).text())
-    return rule
+    return [*rule, path.markers("TOOL_CALL", before, LIST).text()]
 
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:

@@ -217,7 +217,7 @@ class _TagSkeleton:
         texts = [item for item in self.between[:1] if isinstance(item, str)]
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:
-            texts = ["{", '"' * self.encoded] if self.arguments is None else [self.arguments.first_text(), *closers]
+            texts = ["{", '"' * self.encoded] if self.arguments is None else [*self.arguments.prefix[:1], *closers]
         behind = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
         texts += [text for text in behind if isinstance(text, str)]
         if Slot.NAME in self.after:

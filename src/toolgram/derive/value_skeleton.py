@@ -70,10 +70,6 @@ class Arguments:
         self.text_alone = False  # only text, in the first state of values, has a closing marker
         self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" if it always has one
 
-    def first_text(self) -> str:
-        """Return the text with which an argument begins; "" if that is its key."""
-        return self.prefix[0] if self.prefix else ""
-
     def build(self, path: Path, closers: Sequence[str]) -> str:
         """Add the arguments after the (held) states of `path`, which ends up where another may come.
 
