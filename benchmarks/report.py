@@ -221,7 +221,7 @@ def further_text(further: Further) -> str:
     return (
         "A parser's size is what one adds to the memory in use, over 10 000 of them. `10,000 in turn` is the cost of a "
         "delta when as many streams of 250 characters take turns, against streams one after the other. Start: a fresh "
-        "process that imports toolgram (the unpacked wheel, with bytecode, as behind an installation), gets the format "
+        "process that imports toolgram (the unpacked wheel, with bytecode, as after an installation), gets the format "
         "and parses one output, against one that does `import lark` "
         f"({number(further.lark_seconds * 1000)} ms) and nothing else; an empty one takes "
         f"{number(further.nothing_seconds * 1000)} ms. Medians of rounds in which they take turns."

@@ -9,7 +9,7 @@ import pytest
 import toolgram
 from tests.properties.selection import every_format, quarter
 from toolgram.check import check_format
-from toolgram.derive.adapting import Behind, adapted, named
+from toolgram.derive.adapting import Surroundings, adapted, named
 from toolgram.derive.keeping import as_data, from_data
 from toolgram.derive.report import DeriveReport
 from toolgram.formats import Format, grammar_home
@@ -17,10 +17,10 @@ from toolgram.spec.data import Spec
 from toolgram.spec.files import spec_from_texts
 
 END = "<|my/end|>"
-BEHIND = Behind("X: ", "\n", " ", (END,))
+BEHIND = Surroundings("X: ", "\n", " ", (END,))
 
 
-def adapted_to(name: str, behind: Behind = BEHIND) -> Format:
+def adapted_to(name: str, behind: Surroundings = BEHIND) -> Format:
     fmt = adapted(name, behind)
     assert fmt is not None
     return fmt
@@ -58,22 +58,22 @@ def test_what_was_added_is_dropped_behind_an_answer(name: str) -> None:
 
 
 def test_a_token_that_begins_as_a_marker_cannot_be_added() -> None:
-    assert adapted("llama4_pythonic", Behind(ends=("[end]",))) is None
+    assert adapted("llama4_pythonic", Surroundings(ends=("[end]",))) is None
 
 
 def test_nothing_is_changed_where_all_is_known() -> None:
     hermes = toolgram.get_format("hermes")
-    assert adapted_to("hermes", Behind(ends=("<|im_end|>",), special=("<think>", "<|other|>"))) is hermes
+    assert adapted_to("hermes", Surroundings(ends=("<|im_end|>",), special=("<think>", "<|other|>"))) is hermes
     assert named(hermes, "hermes") is hermes
 
 
 def test_tokens_of_their_own_are_counted_by_id() -> None:
-    fmt = adapted_to("minimax_m1", Behind(special=("<tool_calls>", "</tool_calls>")))
+    fmt = adapted_to("minimax_m1", Surroundings(special=("<tool_calls>", "</tool_calls>")))
     assert {"<tool_calls>", "</tool_calls>"} <= set(fmt.program.special.values())
 
 
-@pytest.mark.parametrize("behind", [BEHIND, Behind(special=("<tool_calls>",))])
-def test_it_is_kept_as_data(behind: Behind) -> None:
+@pytest.mark.parametrize("behind", [BEHIND, Surroundings(special=("<tool_calls>",))])
+def test_it_is_kept_as_data(behind: Surroundings) -> None:
     fmt = named(adapted_to("minimax_m1", behind), "mine")
     report = DeriveReport(None, "minimax_m1", "for a test", asked=("hermes, which ...",))
     again = from_data(as_data(Format(fmt.spec, fmt.machine_text, report)))

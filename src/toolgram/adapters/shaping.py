@@ -44,7 +44,7 @@ Piece: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallDelta | ToolCal
 class Shaping:
     """Turns the events of one stream into pieces to be sent."""
 
-    __slots__ = ("_behind", "_dropped", "_held", "_said", "_sent", "_whole", "statuses")
+    __slots__ = ("_after", "_dropped", "_held", "_said", "_sent", "_whole", "statuses")
 
     def __init__(self, calls: Calls = "streamed") -> None:
         if calls not in ("streamed", "whole"):
@@ -52,7 +52,7 @@ class Shaping:
         self._whole = calls == "whole"
         self._held: list[Event] = []  # of the call that is open
         self._dropped: list[Dropped] = []  # since the last text or call
-        self._behind: str | None = None  # blanks after a held call that failed, whose text may go on
+        self._after: str | None = None  # blanks after a held call that failed, whose text may go on
         self._said = False  # whether there was text before
         self._sent = -1  # the number of the last call that was passed on
         self.statuses: list[Status] = []  # of all calls, whether they were passed on or not
@@ -67,7 +67,7 @@ class Shaping:
             if isinstance(event, Malformed):
                 event = Content(self._rest(event), event.source)
             else:
-                self._behind = None
+                self._after = None
             if isinstance(event, (Content, Reasoning)):
                 self._said = self._said or (isinstance(event, Content) and bool(event.text.strip()))
                 self._dropped.clear()
@@ -84,10 +84,10 @@ class Shaping:
 
     def _rest(self, event: Malformed) -> str:
         """Return as text what could not be read; after a failed call that is text, as the model wrote it."""
-        if self._behind is None:
+        if self._after is None:
             return event.text
-        text = "".join([self._behind, *(each.source for each in self._dropped), event.source])
-        self._behind = ""
+        text = "".join([self._after, *(each.source for each in self._dropped), event.source])
+        self._after = ""
         return text
 
     def _hold(self, event: ToolCallStart | ToolCallDelta | ToolCallEnd, out: list[Piece]) -> None:
@@ -110,7 +110,7 @@ class Shaping:
         written = "".join([each.source for each in held]).lstrip()
         text = written.rstrip()
         joined = f" {text}" if self._said else text
-        self._said, self._behind = True, written[len(text) :]
+        self._said, self._after = True, written[len(text) :]
         out.append(FailedCall(start.id, start.name, arguments, event.status, joined))
 
     @property

@@ -30,7 +30,7 @@ _SPECIAL = re.compile(r"^  special_tokens: .*\n(?:    .*\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class Surroundings:
     """What a template has around an output: the end of its prompt, the blanks with which a turn begins, those before
     the token that ends one, and tokens that do. `special` are texts that are tokens of their own, if a format has
     them."""
@@ -43,24 +43,24 @@ class Behind:
 
 
 @lru_cache(maxsize=64)
-def adapted(name: str, behind: Behind) -> Format | None:
+def adapted(name: str, around: Surroundings) -> Format | None:
     """Return the shipped format of this name, adapted; None if a token that ends turns cannot be added."""
     fmt = get_format(name)
     spec, machine = fmt.spec, fmt.machine_text
-    for text in behind.ends:
+    for text in around.ends:
         if text not in _literals(spec).values():
             added = _with_end(spec, machine, text)
             if added is None:
                 return None
             spec, machine = added
-    said: dict[str, Any] = {key: getattr(behind, key) for key in ("generation_prompt", "turn_start", "turn_end")}
-    also = [name for name, text in _literals(spec).items() if text in behind.special]
+    said: dict[str, Any] = {key: getattr(around, key) for key in ("generation_prompt", "turn_start", "turn_end")}
+    also = [name for name, text in _literals(spec).items() if text in around.special]
     said["special_tokens"] = (*spec.special_tokens, *(name for name in also if name not in spec.special_tokens))
     if spec is fmt.spec and all(getattr(spec, key) == value for key, value in said.items()):
         return fmt
     machine_json = json.dumps(_saying(spec.machine_dict, said), ensure_ascii=False)
     changed = Format(replace(spec, **said, machine_json=machine_json), _with_lines(machine, said))
-    if not behind.ends:
+    if not around.ends:
         return changed
     try:
         _ = changed.program

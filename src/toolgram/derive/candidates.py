@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from toolgram.derive.adapting import Behind, adapted
+from toolgram.derive.adapting import Surroundings, adapted
 from toolgram.derive.budget import look, time_left
 from toolgram.derive.errors import short
 from toolgram.derive.messages import outputs_of
@@ -121,7 +121,7 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
 def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iterator[list[tuple[str, Format]]]:
     """Yield the shipped formats that are near, adapted, those that are equally near together, the nearest first."""
     ends = turn_ends(result, tokens)
-    behind = Behind(result.prompts["unset"].opened, *turn_blanks(result), tuple(ends), tuple(tokens.special))
+    around = Surroundings(result.prompts["unset"].opened, *turn_blanks(result), tuple(ends), tuple(tokens.special))
     for _, level in groupby(near_formats(result, ends)[:_MOST], key=lambda each: each[0]):
         found = []
         for _, name in level:
@@ -129,7 +129,7 @@ def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iter
                 said.append("the time was over before all formats were asked")
                 return
             look(f"asking the shipped format {name}")
-            fmt = adapted(name, behind)
+            fmt = adapted(name, around)
             if fmt is None:
                 said.append(f"{name}: a token that ends a turn begins as its markers do")
             else:

@@ -35,17 +35,17 @@ def learn_markers(turns: Sequence[str]) -> bool:
     `<|close|>x<|sep|>`.
     """
     _pattern.set(_MARKER)
-    behind: dict[str, list[tuple[str, str]]] = {}
+    after: dict[str, list[tuple[str, str]]] = {}
     ends: dict[str, list[str]] = {}
     for turn in turns:
         tokens = list(_TOKEN.finditer(turn))
         for token, following in pairwise(tokens):
             gap = turn[token.end() : following.start()]
-            behind.setdefault(token.group(), []).append((following.group(), gap))
+            after.setdefault(token.group(), []).append((following.group(), gap))
             ends.setdefault(following.group(), []).append(token.group())
     openers = {
         token: found[0][0]
-        for token, found in behind.items()
+        for token, found in after.items()
         if len({end for end, _ in found}) == 1 and len({gap for _, gap in found}) > 1
         if all(gap.strip() and len(gap) <= 80 and not set(gap) & set("<>\n") for _, gap in found)
     }

@@ -66,9 +66,9 @@ def _objects(
 ) -> list[str]:
     """Return the rule of the objects themselves, and of what is between two. `several` objects may be a list."""
     direct = bool(before) and not closers  # objects after one another, in one section
-    behind = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
-    builder.to("start_map item", behind, "WAITING_FOR_TOOL_KEY")
-    builder.to("start_array", behind if several else [], "WAITING_FOR_TOOL_ITEM")
+    sources = [*(["content", "reasoning"] if not before else []), *([DONE] if direct else [])]
+    builder.to("start_map item", sources, "WAITING_FOR_TOOL_KEY")
+    builder.to("start_array", sources if several else [], "WAITING_FOR_TOOL_ITEM")
     next_one = "(call_list | envelope)" if several else "envelope"  # a bracket may begin a marker of text instead
     rule = ["(call_list | envelope)" if before else next_one, "_ws"]
     if again or direct:

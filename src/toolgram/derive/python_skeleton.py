@@ -69,7 +69,7 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
     end = (closing.lstrip().removeprefix(")") + calls.section_end).strip()
     opening, ending = pieces(start.removesuffix("[")), pieces(end.removeprefix("]"))
     if not opening and not start.endswith("["):
-        raise NotExpressible("nothing stands before a Python call, by which its beginning could be told")
+        raise NotExpressible("nothing before a Python call shows where it begins")
     builder.blanks()
     builder.run("NAME", r"[^\W\d]", r"[\w.\-]", 256)
     if any(builder.literal(name, text) != name for name, text in _MARKS.items() if text):

@@ -114,11 +114,11 @@ def _is_arguments(item: Any) -> bool:
 def _tag_markers(calls: CallsFormat) -> dict[str, str]:
     """Return the constant texts of a call that is not JSON, and of its arguments, by where they are."""
     found = {"per_call_start": _text(calls.pattern[0]), "per_call_end": _text(calls.pattern[-1])}
-    found["name_end"] = _behind(calls.pattern, Slot.NAME)
+    found["name_end"] = _text_after(calls.pattern, Slot.NAME)
     form = calls.arguments
     if form.style is ArgumentsStyle.TAGGED:
         found |= {"argument_start": _text(form.pattern[0]), "argument_end": _text(form.pattern[-1])}
-        found |= {"key_end": _behind(form.pattern, ArgumentSlot.KEY), "argument_separator": form.separator}
+        found |= {"key_end": _text_after(form.pattern, ArgumentSlot.KEY), "argument_separator": form.separator}
     return found
 
 
@@ -126,7 +126,7 @@ def _text(part: object) -> str:
     return part if isinstance(part, str) else ""
 
 
-def _behind(pattern: Sequence[object], slot: object) -> str:
+def _text_after(pattern: Sequence[object], slot: object) -> str:
     """Return the text after a slot."""
     return _text(pattern[pattern.index(slot) + 1]) if slot in pattern[:-1] else ""
 

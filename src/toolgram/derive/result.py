@@ -241,7 +241,7 @@ class GenerationPrompt:
 class MessageForm:
     """How messages must be given to this template, as found by trying."""
 
-    empty_content: str | None = ""  # what stands for no content
+    empty_content: str | None = ""  # what is written if there is no content
     reasoning_keys: tuple[str, ...] = ()
     content_in_blocks: bool = False  # content is a list of blocks of the type "text"
     reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"

@@ -58,7 +58,7 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
 def _sketch(calls: CallsFormat) -> str:
     """Return what is known of calls that no skeleton writes: the texts and slots of one, and what is around it."""
     lines = [f"  a call: {shown(calls.pattern)}"]
-    lines += [f"  before all calls: {calls.section_start!r}, behind: {calls.section_end!r}"]
+    lines += [f"  before all calls: {calls.section_start!r}, after them: {calls.section_end!r}"]
     if calls.arguments.pattern:
         argument = f"  an argument: {shown(calls.arguments.pattern)}, between two: {calls.arguments.separator!r}"
         lines.append(argument)

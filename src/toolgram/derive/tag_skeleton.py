@@ -65,7 +65,7 @@ class _TagSkeleton:
         ):
             self.distinct = False  # one bracket begins too much
         if not self.distinct and not self.section:
-            raise NotExpressible("nothing stands before the name of a call, by which its beginning could be told")
+            raise NotExpressible("nothing before the name of a call shows where it begins")
         if self.distinct and builder.means_nothing(self.separator):
             self.separator = ""  # it is dropped before anything
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
@@ -190,7 +190,7 @@ class _TagSkeleton:
             edge = following[0] if isinstance(following, str) and not following[0].isalnum() else ""
             first = class_of("<" + edge)
             return self.builder.run("ID", first, first, 256), ("call_id",)
-        raise NotExpressible("the name of a call stands in two places before its arguments")
+        raise NotExpressible("the name of a call is in two places before its arguments")
 
     def _follow(self, path: Path, items: Sequence[Item]) -> None:
         """From the name to the arguments. An id or a counter may be missing, with the marker in front of it."""
@@ -218,8 +218,8 @@ class _TagSkeleton:
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:
             texts = ["{", '"' * self.encoded] if self.arguments is None else [*self.arguments.prefix[:1], *closers]
-        behind = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
-        texts += [text for text in behind if isinstance(text, str)]
+        after = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
+        texts += [text for text in after if isinstance(text, str)]
         if Slot.NAME in self.after:
             texts += [item for item in self.after if isinstance(item, str)]
         return "".join(text[0] for text in texts if text and not text[0].isalnum())

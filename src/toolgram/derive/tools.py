@@ -150,7 +150,7 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
 def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
     texts = [calls.one.text, *(reading.text for reading in calls.several)]
     section = f"section {result.section_start!r} ... {result.section_end!r}, between calls {result.separator!r}"
-    conversation.found("T1-T3", section, "what stands between two calls, before the first and behind the last", *texts)
+    conversation.found("T1-T3", section, "what is between two calls, before the first and after the last", *texts)
     conversation.found("T4-T7", f"each call {shown(result.pattern)}", "what surrounds name, id and arguments", *texts)
     both = _body(conversation, CALLS[:2])
     if not result.parallel and all(call.name in both for call in CALLS[:2]):

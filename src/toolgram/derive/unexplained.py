@@ -59,7 +59,7 @@ def _of_calls(calls: CallsFormat, result: DiffAnalysisResult, taken: Candidate) 
         first = calls.pattern[0]
         start = calls.section_start + (first if python and isinstance(first, str) else "")
         if not (start.strip().removesuffix("[") or result.markers.per_call_start.strip()):
-            yield "no marker stands in front of a call: prose that quotes a whole one is read as a call"
+            yield "no marker comes before a call: prose that quotes a whole one is read as a call"
 
 
 def _opened(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:

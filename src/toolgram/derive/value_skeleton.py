@@ -103,7 +103,7 @@ class Arguments:
         the end of the call ends."""
         builder, held = self.builder, path.states
         if not all(frame.open for frame in self.frames) or not (self.separator or self.prefix):
-            raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
+            raise NotExpressible("nothing after a raw value shows where it ends")
         sources, between = [], ""
         ends = dict.fromkeys([self.blanks + self.separator, self.separator])
         if self.separator:
@@ -157,7 +157,7 @@ class Arguments:
         spaced = any(frame.before[:1].isspace() for frame in self.frames)
         excluded = "".join(first for first in firsts if first)
         if any(char.isalnum() for char in excluded):
-            raise NotExpressible("a word stands right behind the key of an argument")
+            raise NotExpressible("a word comes directly after the key of an argument")
         others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
         others = "".join(char for char in others if not char.isalnum())
         ends = "" if self.prefix else "".join(each.after.strip()[:1] for each in self.frames) + others
@@ -240,7 +240,7 @@ class Arguments:
         cut = self._before(frame)
         last = cut[-1] if cut else frame.before
         if not last:
-            raise NotExpressible("nothing stands between the key and the value of an argument")
+            raise NotExpressible("nothing is between the key and the value of an argument")
         role = "VALUE_START" if len(cut) > 1 else "KEY_END"
         names = [builder.literal(role, last)]
         blanks = frame.before[len(frame.before.rstrip()) :] if frame.raw and cut else ""
@@ -265,7 +265,7 @@ class Arguments:
         else:
             first, rest = cut[0] if cut else frame.after, cut[1:]
             if not first:
-                raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
+                raise NotExpressible("nothing after a raw value shows where it ends")
             blanks = frame.after[: len(frame.after) - len(frame.after.lstrip())] if frame.raw and cut else ""
             names = [builder.literal("VALUE_END", first)] if not blanks or _is_marker(first) else []
             if blanks:

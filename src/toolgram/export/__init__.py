@@ -14,7 +14,7 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
-from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Note, Token, behind, choice, seq
+from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Note, Token, choice, rest_after, seq
 from toolgram.export.requests import ExportRequest, Tool, export_request
 from toolgram.export.targets import TARGETS, ExportTarget
 from toolgram.formats import Format
@@ -112,15 +112,15 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
     for words in notes:
         note(words)
     # the prompt may end in a complete marker, which may continue; an incomplete marker is text of the prompt
-    if begun in fmt.program.literals.values() and (rest := behind(root, begun)) != NOTHING:
+    if begun in fmt.program.literals.values() and (rest := rest_after(root, begun)) != NOTHING:
         root = rest
     if root == NOTHING:
         said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if request.calls else "such an output"
         raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
     # an engine that constrains lazily starts this grammar at such a word
-    triggers = tuple(word for word in builder.triggers if request.calls and behind(root, word) != NOTHING)
-    behind.cache_clear()  # it is for patterns, and would keep whole grammars alive
+    triggers = tuple(word for word in builder.triggers if request.calls and rest_after(root, word) != NOTHING)
+    rest_after.cache_clear()  # it is for patterns, and would keep whole grammars alive
     return root, triggers
 
 

@@ -152,18 +152,18 @@ class Builder:
         if any("open_arguments" in edge.actions for edge in edges):
             yield from self._argument_moves(node, edges)
             edges = [edge for edge in edges if "open_arguments" not in edge.actions]
-        behind = node.state in self.ended and self._is_content(node.state)
+        follows = node.state in self.ended and self._is_content(node.state)
         for edge in edges:
-            for lead in sorted({edge.lead, *(_BLANKS if behind and edge.lead in _BLANKS else ())}):
+            for lead in sorted({edge.lead, *(_BLANKS if follows and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node) and END not in missed:
             empty = node.tool < 0 or self.request.tools[node.tool].may_be_empty
-            yield from self._end_moves([edge for edge in edges if empty or "no_arguments" not in edge.actions], behind)
+            yield from self._end_moves([edge for edge in edges if empty or "no_arguments" not in edge.actions], follows)
 
-    def _end_moves(self, edges: list[Edge], behind: bool) -> Iterator[tuple[ex.Expr, None]]:
+    def _end_moves(self, edges: list[Edge], follows: bool) -> Iterator[tuple[ex.Expr, None]]:
         """Yield the blanks with which an output may end."""
         ends = {edge.lead for edge in edges if self._ends(edge)}
-        for lead in sorted(ends | _BLANKS if "" in ends and behind and not self.request.named else ends):
+        for lead in sorted(ends | _BLANKS if "" in ends and follows and not self.request.named else ends):
             yield ex.Lit(lead) if lead else ex.EMPTY, None
 
     def _may_end(self, node: Node) -> bool:
@@ -209,17 +209,17 @@ class Builder:
     def _concerned(self) -> set[str]:
         """Return the states in which it matters which function is called: its arguments or its name come later."""
         found: set[str] = set()
-        behind: dict[str, set[str]] = {}
+        sources: dict[str, set[str]] = {}
         for edge in self.every:
             arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
             again = self._has(edge.trigger, "name") and "name" not in edge.actions
             if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
                 found.add(edge.source)
             if "name" not in edge.actions:
-                behind.setdefault(edge.dest, set()).add(edge.source)
+                sources.setdefault(edge.dest, set()).add(edge.source)
         pending = list(found)
         while pending:
-            for source in behind.get(pending.pop(), set()) - found:
+            for source in sources.get(pending.pop(), set()) - found:
                 if not self._is_text(source):
                     found.add(source)
                     pending.append(source)
@@ -401,7 +401,7 @@ class Builder:
         ends = self.ends.setdefault(node.state, {})
         while True:
             known, forbidden = len(ends), self._forbidden(node.state)
-            moves = list(self._moves_behind(node, self._without_code(node, forbidden)))
+            moves = list(self._moves_after(node, self._without_code(node, forbidden)))
             if len(ends) == known:
                 return moves
             self.known_forbidden[node.state] = ex.Forbidden((*forbidden.words, *list(ends)[known:]))
@@ -413,7 +413,7 @@ class Builder:
         self.note("text before a call that must come holds no backtick, because a call in code is text")
         return ex.Forbidden((*forbidden.words, "`"))
 
-    def _moves_behind(self, node: Node, forbidden: ex.Forbidden) -> Iterator[tuple[ex.Expr, Node | None]]:
+    def _moves_after(self, node: Node, forbidden: ex.Forbidden) -> Iterator[tuple[ex.Expr, Node | None]]:
         spec, request = self.spec, self.request
         content = self._is_content(node.state)
         edges = self._text_edges(node.state)

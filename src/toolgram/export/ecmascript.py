@@ -281,7 +281,7 @@ def _expression(item: ex.Expr) -> ex.Expr:
 def matches(expr: ex.Expr, text: str) -> bool:
     """Return whether an expression of a pattern matches a whole text."""
     for char in text:
-        expr = ex.behind(expr, char)
+        expr = ex.rest_after(expr, char)
         if expr == ex.NOTHING:
             return False
     return ex.may_be_empty(expr)

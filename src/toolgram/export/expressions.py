@@ -312,7 +312,7 @@ def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def behind(expr: Expr, read: str) -> Expr:
+def rest_after(expr: Expr, read: str) -> Expr:
     """Return the rest of an expression after `read`: one character, or a marker that is already written."""
     match expr:
         case Lit() if expr.text.startswith(read):
@@ -326,17 +326,17 @@ def behind(expr: Expr, read: str) -> Expr:
         case Seq() if expr.parts:
             head, rest = split(expr)
             if isinstance(head, Lit) and len(head.text) < len(read):
-                return behind(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
-            found = seq(behind(head, read), rest)
-            return choice(found, behind(rest, read)) if may_be_empty(head) else found
+                return rest_after(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
+            found = seq(rest_after(head, read), rest)
+            return choice(found, rest_after(rest, read)) if may_be_empty(head) else found
         case Choice():
-            return choice(*(behind(option, read) for option in expr.options))
+            return choice(*(rest_after(option, read) for option in expr.options))
         case Star():
-            return seq(behind(expr.body, read), expr)
+            return seq(rest_after(expr.body, read), expr)
         case Repeat():
             most = None if expr.high is None else expr.high - 1
             again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
-            return seq(behind(expr.body, read), again)
+            return seq(rest_after(expr.body, read), again)
     return NOTHING
 
 
@@ -451,15 +451,15 @@ def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:
     required = frozenset(member.name for member in named if member.required)
     known: dict[frozenset[str], Expr] = {}
 
-    def behind(seen: frozenset[str]) -> Expr:
+    def following(seen: frozenset[str]) -> Expr:
         if seen not in known:
-            options = [seq(each.later, behind(seen | {each.name})) for each in named if each.name not in seen]
+            options = [seq(each.later, following(seen | {each.name})) for each in named if each.name not in seen]
             end: list[Expr] = [EMPTY] if required <= seen else []
             known[seen] = seq(star(choice(*(each.later for each in loose))), choice(*options, *end))
         return known[seen]
 
-    options = [seq(each.first, behind(frozenset({each.name}))) for each in named]
-    return choice(*options, *(seq(each.first, behind(frozenset())) for each in loose))
+    options = [seq(each.first, following(frozenset({each.name}))) for each in named]
+    return choice(*options, *(seq(each.first, following(frozenset())) for each in loose))
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,8 +220,8 @@ def _reasoning(fmt: Format, events: Sequence[Event], fields: dict[str, Any], not
     if place is None:
         return ""
     start = "".join(event.source for event in events[:place]).strip() or fmt.generation_prompt.strip()
-    behind = [event.source.strip() for event in events[place:] if not isinstance(event, Reasoning)]
-    end = next((source for source in behind if source), "")
+    following = [event.source.strip() for event in events[place:] if not isinstance(event, Reasoning)]
+    end = next((source for source in following if source), "")
     if not start or not end:
         notes.append("reasoning that no marker opens, or closes, is read as content")
         return ""
@@ -294,15 +294,15 @@ def _example_calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str
             return None
         head, pattern, closer = tags
         found |= {"content": "xml-inline", "content_args": {"tag_pattern": pattern}}
-        behind = head
+        following = head
         notes.append("arguments are text, unless `tools` are given to parse_response")
     else:
-        behind = _either(between)
+        following = _either(between)
         closer = first.after
     after = calls[-1].after
     closer = closer.strip().removesuffix(opener.strip()).rstrip()
     closer = closer if first.values else _whole_markers(closer[: shared_length([closer, after])])
-    return {**found, "open_pattern": rf"\s*{start}{_NAME}{behind}", **_close(closer, start, after)}
+    return {**found, "open_pattern": rf"\s*{start}{_NAME}{following}", **_close(closer, start, after)}
 
 
 def _close(closer: str, opener: str, after: str) -> dict[str, Any]:
@@ -335,14 +335,14 @@ def _as_json(calls: list[Call]) -> dict[str, Any] | None:
     found_json = _first_json(before, rest)
     if found_json is None:
         return None
-    place, value, behind = found_json
+    place, value, following = found_json
     opener = before[:place].strip()
     if not opener:
         return None
     if isinstance(value, dict) and len(calls) < _SIZES:
         return None
     item = value[0] if isinstance(value, list) and value else value
-    closer = behind.partition(opener)[0].strip()
+    closer = following.partition(opener)[0].strip()
     name = json.loads(calls[0].name)
     path = _path(item, name)
     if path is None:

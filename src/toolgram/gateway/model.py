@@ -1,4 +1,4 @@
-"""The model behind the gateway: its chat template, its format, and the prompt of a request.
+"""The model of the gateway: its chat template, its format, and the prompt of a request.
 
 Strategy: a server's raw endpoint takes text. So the template is rendered here, in the sandbox that derivation uses, and
 what it writes for the assistant tells the parser where to begin.

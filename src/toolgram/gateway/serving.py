@@ -29,7 +29,7 @@ from toolgram.gateway.loading import TemplateFiles, load_model, not_fitting
 from toolgram.gateway.model import SpecialText
 from toolgram.gateway.recording import Recorder
 
-# What a browser or a client writes for this machine. "[" stands for any address of IPv6, which is cut at its colon.
+# What a browser or a client writes for this machine. "[" is any address of IPv6, which is cut at its colon.
 _LOOPBACK = ["localhost", "127.0.0.1", "["]
 
 # Seconds that an idle connection stays open. Clients use one again for 5 seconds, which is uvicorn's default, too: the

@@ -12,7 +12,7 @@ from functools import lru_cache
 from toolgram.errors import ToolgramError
 from toolgram.events import Dropped, Reasoning
 from toolgram.export import export_request, expression
-from toolgram.export.expressions import NOTHING, behind
+from toolgram.export.expressions import NOTHING, rest_after
 from toolgram.formats import Format
 from toolgram.observing.paths import canonical_outputs
 from toolgram.program.state import StateProgram
@@ -66,7 +66,7 @@ def exports_write_a_thought(fmt: Format, prefix: str, opening: str) -> bool:
         return False
     shown, _ = _shown_around_a_thought(fmt)  # with blanks, and with the end of the prompt
     first = max((text for text in fmt.program.literals.values() if shown.startswith(text)), key=len, default=opening)
-    return any(behind(root, text) != NOTHING for text in (opening, shown, first) if text)
+    return any(rest_after(root, text) != NOTHING for text in (opening, shown, first) if text)
 
 
 def _marker_in(text: str, markers: Collection[str]) -> str:

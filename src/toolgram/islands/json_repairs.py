@@ -10,7 +10,7 @@ bracket can follow, a quote until it is known what follows, an escape until it i
 * a comma before a closing bracket, and a missing one before a string that is a key, or between items,
 * a second colon,
 * comments: `// ...`, `# ...`, `/* ... */`,
-* strings in single quotes, with Python's escapes, and Python's words: all of them are one repair,
+* strings in single quotes, and Python's words; from there on, strings have Python's escapes: all of it is one repair,
 * keys without quotes, `NaN` and `Infinity` (as strings),
 * a backslash that begins no escape of JSON.
 
@@ -317,7 +317,7 @@ class JsonRepairer:
         return self._write('\\"' if character == '"' else character)
 
     def _escape(self, character: str, scanner: Scanner) -> bool:
-        if self.quote == "'":
+        if self._spelled or self.quote == "'":
             return self._python_escape(character)
         held = self._held + character
         if held == "\\'":
@@ -335,14 +335,14 @@ class JsonRepairer:
         return False
 
     def _python_escape(self, character: str) -> bool:
-        """Read an escape of a string in single quotes, which is Python's; a wrong one is text."""
+        """Read an escape after Python's spelling was seen; a wrong one is text, and JSON's slash is one in both."""
         escape, end, grows = more_of_escape(self._held, character, 0)
         if grows:
             self._held = escape
         elif escape[1] in "xuU" and is_short(escape):
             self._decided(json_text(escape), escape)
         else:
-            self._decided(unescape(escape))
+            self._decided("/" if escape == "\\/" else unescape(escape))
         return end == 1
 
     def _closing(self, character: str, scanner: Scanner) -> bool:
@@ -445,7 +445,7 @@ class JsonRepairer:
         repairer._damage, repairer.work, repairer._spelled = damage, work, spelled
         fits = bool(held) == (mode != PLAIN) and (not comma or comma[0] == ",")
         fits &= len(held) <= (LONGEST_REMARK if mode == CLOSING else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
-        fits &= mode != ESCAPE or _is_begun_escape(held, quote)
+        fits &= mode != ESCAPE or _is_begun_escape(held, spelled or quote == "'")
         fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
         fits &= mode != CLOSING or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
         if not fits:
@@ -453,10 +453,10 @@ class JsonRepairer:
         return repairer
 
 
-def _is_begun_escape(held: str, quote: str) -> bool:
+def _is_begun_escape(held: str, python: bool) -> bool:
     if held[0] != "\\" or len(held) == 1:
         return held == "\\"
-    if quote == "'":
+    if python:
         return more_of_escape(held, "", 0) == (held, 0, True)
     return held[1] == "u" and not held[2:].strip(_HEX_DIGITS) and len(held) < 6
 

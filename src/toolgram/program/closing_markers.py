@@ -124,9 +124,9 @@ def opened_by(closer: str, markers: Iterable[str]) -> list[str]:
     forms = {closer.replace("/", "", 1)}
     for word, other in _CLOSING_WORDS:
         for each in (str.lower, str.upper):
-            before, found, behind = re.split(rf"(?<![A-Za-z])({each(word)})(?![A-Za-z])|\Z", closer, maxsplit=1)
-            if found and re.search("[A-Za-z]", before + behind):  # else it does not say what it closes
-                forms.add(before + each(other) + behind)
+            before, found, after = re.split(rf"(?<![A-Za-z])({each(word)})(?![A-Za-z])|\Z", closer, maxsplit=1)
+            if found and re.search("[A-Za-z]", before + after):  # else it does not say what it closes
+                forms.add(before + each(other) + after)
     if closer.startswith("<") and closer.endswith("|>"):
         forms.add(f"<|{closer[1:-2]}>")
     stems = tuple(form.rstrip(">") for form in forms - {closer})

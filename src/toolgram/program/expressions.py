@@ -100,15 +100,15 @@ def over_value(firsts: Firsts, begun: Sequence[str], ends: Sequence[End]) -> Fin
     over = _over(firsts, [*markers, *started])
     unless = "".join(f"(?!{marker})" for marker in markers)
     over_and_begun = re.compile(f"{over}(?:{unless}({started[0]}))?+" if started else over).match
-    standing_at = re.compile("".join(f"(?=({marker})?+)" for marker in markers)).match
+    found_at = re.compile("".join(f"(?=({marker})?+)" for marker in markers)).match
     known: dict[tuple[bool, ...], FindMatch] = {}  # by the markers at a place
 
-    def end_among(standing: tuple[bool, ...]) -> FindMatch:
-        there = {marker for marker, stands in zip(markers, standing, strict=True) if stands}
+    def end_among(there_is: tuple[bool, ...]) -> FindMatch:
+        there = {marker for marker, is_there in zip(markers, there_is, strict=True) if is_there}
         waits = [*begun, *(end.partial for end in ends if end.partial and end.marker in there)]
         wholes = [end.whole if end.marker in there else "(?!)" for end in ends]
         groups = [rf"(?:{'|'.join(waits)})\Z" if waits else "(?!)", *wholes]
-        known[standing] = match = re.compile(f"(?:{'|'.join(f'({group})' for group in groups)})?+").match
+        known[there_is] = match = re.compile(f"(?:{'|'.join(f'({group})' for group in groups)})?+").match
         return match
 
     def find(text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
@@ -119,10 +119,10 @@ def over_value(firsts: Firsts, begun: Sequence[str], ends: Sequence[End]) -> Fin
             if passed.lastindex or passed.end() == end:
                 return passed
             pos = passed.end()
-            place = standing_at(text, pos, end)
+            place = found_at(text, pos, end)
             assert place is not None
-            standing = tuple([marker is not None for marker in place.groups()])
-            found = (known.get(standing) or end_among(standing))(text, pos, end)
+            there_is = tuple([marker is not None for marker in place.groups()])
+            found = (known.get(there_is) or end_among(there_is))(text, pos, end)
             assert found is not None
             if found.lastindex or pos == end:
                 return found

@@ -175,7 +175,7 @@ class _Ways:
         branches = _Branches()
         for shape, move in self._rows(state):
             if isinstance(shape, Literal) and move.dest.name not in seen:
-                found = self._behind(state, move, seen)
+                found = self._after(state, move, seen)
                 if found is not None:
                     branches.markers(shape.texts, found)
         return branches.way(BLANKS, r"\Z")
@@ -188,7 +188,7 @@ class _Ways:
                 branches.runs.append((shape.first, ""))
             elif isinstance(shape, Literal):
                 sure = not move.repair or move.dest.meaning == "argument_key"
-                found = _NOTHING if sure else self._behind(state, move, ())
+                found = _NOTHING if sure else self._after(state, move, ())
                 if found is not None:
                     branches.markers(shape.texts, found)
         return branches.way(BLANKS if "WS" in state.row else "", r"\Z")
@@ -217,9 +217,9 @@ class _Ways:
         for shape, move in self._rows(state):
             dest = move.dest
             if isinstance(shape, Run) and "name" in move.actions:
-                behind = "|".join(_firsts(self._spec, dest))
-                if behind:
-                    whole = f"{self._named(shape)}(?={behind})"
+                following = "|".join(_firsts(self._spec, dest))
+                if following:
+                    whole = f"{self._named(shape)}(?={following})"
                     branches.runs.append((whole, f"(?>{shape.pattern})"))
             elif isinstance(shape, Literal) and (dest.held or _is_header(dest)) and dest.name not in seen:
                 found = self.opening(dest, (*seen, state.name))
@@ -231,7 +231,7 @@ class _Ways:
         self.named = True
         return self._name.format(shape.pattern)
 
-    def _behind(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
+    def _after(self, state: StateProgram, move: Move, seen: tuple[str, ...]) -> Way | None:
         """Return what follows a marker: nothing need follow one that ends the message or the turn; None if it leads
         nowhere."""
         dest = move.dest

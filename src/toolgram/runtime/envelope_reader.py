@@ -113,7 +113,7 @@ def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final
         after = _repair_between(stream, envelope, text, pos, final)
     if after is not None:
         return after
-    if scanner.state <= MEMBER_VALUE and not _may_stand(stream, envelope, text[pos]):
+    if scanner.state <= MEMBER_VALUE and not _may_begin_with(stream, envelope, text[pos]):
         return pos
     return pos + 1 if stream.reader == "encoded" else None
 
@@ -204,7 +204,7 @@ def _drop_surplus(stream: Stream, envelope: Envelope, text: str, pos: int) -> No
     stream.events.note("surplus_closer", text[pos], -1 if source else 0)
 
 
-def _may_stand(stream: Stream, envelope: Envelope, character: str) -> bool:
+def _may_begin_with(stream: Stream, envelope: Envelope, character: str) -> bool:
     """Return whether a value that begins with `character` is allowed here, and reject it if not."""
     kind = _KINDS.get(character)
     if kind is None:

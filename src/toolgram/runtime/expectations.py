@@ -12,11 +12,11 @@ def expected(at: Position) -> str:
     """Return what could have followed, for a trace."""
     envelope = at.island if isinstance(at.island, Envelope) else None
     if at.source.object_is_held:  # an open bracket, which may still be text
-        return _expected_behind_bracket(at.reader, envelope)
+        return _expected_after_bracket(at.reader, envelope)
     return _expected_keys(at.state, envelope) or at.state.why
 
 
-def _expected_behind_bracket(reader: str, envelope: Envelope | None) -> str:
+def _expected_after_bracket(reader: str, envelope: Envelope | None) -> str:
     if reader == "python":
         return "expected arguments as name=value, each value a Python literal"
     in_string = reader == "string" or (envelope is not None and envelope.string is not None)

@@ -114,7 +114,7 @@ def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
         return WAIT
     if expression_goes_on(text, at) is None:
         return 0
-    marker = stream.stands_at(stream.markers_in_values(), text, at, final)
+    marker = stream.any_at(stream.markers_in_values(), text, at, final)
     return WAIT if marker == WAIT else 1 - marker
 
 
@@ -137,7 +137,7 @@ def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, fin
 
 def _read_stop(stream: Stream, python: RepairingPythonScanner, text: str, pos: int, final: bool) -> int:
     """Look for a marker at a place in a damaged string at which one may begin."""
-    marker = stream.stands_at(stream.markers_in_values(), text, python.stop, final)
+    marker = stream.any_at(stream.markers_in_values(), text, python.stop, final)
     if marker == WAIT:
         python.wait_at_stop()
         return stream.wait(text[pos:])

@@ -358,18 +358,18 @@ class Stream(Position):
 
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Return 1 if a marker is at `pos`, 0 if not, and WAIT if one may have begun."""
-        return self.stands_at(self.program.markers, text, pos, final)
+        return self.any_at(self.program.markers, text, pos, final)
 
     def closer_at(self, text: str, pos: int, final: bool) -> int:
         """Return 1 if a marker that closes a call is at `pos`, 0 if not, and WAIT if one may have begun."""
-        return self.stands_at(self.program.closing.intersection(self.program.markers), text, pos, final)
+        return self.any_at(self.program.closing.intersection(self.program.markers), text, pos, final)
 
     def markers_in_values(self) -> set[str]:
         """Return the markers that end a damaged value: those of calls and of the turn, but no function's name."""
         markers = {marker.strip() for marker in (*self.program.closing, *self.program.markers)}
         return {marker for marker in markers if len(marker) > 1 and marker not in self.calls.names}
 
-    def stands_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
+    def any_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
         """Return 1 if any of these markers is at `pos`, 0 if not, and WAIT if one may have begun."""
         if text.startswith(tuple(markers), pos):
             there = (marker for marker in markers if text.startswith(marker, pos))

@@ -94,7 +94,7 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
     if closer and _closes_envelope(stream, symbol):
         return None
     if cut and not final:
-        return _wait_behind_blanks(stream, text, pos, begin)
+        return _wait_after_blanks(stream, text, pos, begin)
     if closer and stream.is_marker(symbol, text, begin, begin + len(closer)):
         events.say("content", text[pos:begin])
         events.drop_and_tell(closer, symbol_why(symbol), "surplus_closer")
@@ -129,7 +129,7 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
     found = _unmarked(text, begin)
     if found is None:
         begun = not final and _unmarked_begun(text, begin)
-        return _wait_behind_blanks(stream, text, pos, begin) if begun else None
+        return _wait_after_blanks(stream, text, pos, begin) if begun else None
     after = (state if listed else state.row[state.announces].dest).row["start_map item"].dest
     if not after.any_key and f"item.{found[2][1:-1]}" not in after.key_paths:
         return None
@@ -149,13 +149,13 @@ def _read_comma(stream: Stream, text: str, pos: int, begin: int, final: bool) ->
     if (_notated_member if notated else _member)(text, begin):
         return _read_member(stream, text, pos, begin)
     if not final and (_notated_begun if notated else _member_begun)(text, begin):
-        return _wait_behind_blanks(stream, text, pos, begin)
+        return _wait_after_blanks(stream, text, pos, begin)
     if "start_map item" not in state.row or "," in state.literals:
         return None
     return _read_unmarked_call(stream, text, pos, begin, final)
 
 
-def _wait_behind_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
+def _wait_after_blanks(stream: Stream, text: str, pos: int, begin: int) -> int:
     """Emit the blanks between `pos` and `begin`, and keep the text after them until more has come."""
     stream.events.say("content", text[pos:begin])
     return stream.wait(text[begin:])

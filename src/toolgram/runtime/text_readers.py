@@ -332,12 +332,12 @@ def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
     if text in program.closers or (after_call and (trigger in program.sections or trigger in program.stop)):
         _close(stream, symbol, text)
         return
-    if after_call and not symbol.most and not _stays_behind(stream, symbol):
+    if after_call and not symbol.most and not _stays_after_call(stream, symbol):
         events.after_call = None
     stream.fire(trigger, text, symbol_why(symbol))
 
 
-def _stays_behind(stream: Stream, symbol: Symbol) -> bool:
+def _stays_after_call(stream: Stream, symbol: Symbol) -> bool:
     """Return whether text after a marker still comes directly after the call, because the marker also closes it."""
     move = stream.state.row.get(symbol.trigger)
     if move is None:

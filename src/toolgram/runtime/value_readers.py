@@ -357,11 +357,11 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
         else:
             at = _take(stream, value, text, pos, len(text), final and stream.ended)
         if value.broken or value.done or at in (pos, len(text)):
-            return _read_behind(stream, value, text, at, final)
+            return _read_after_marker(stream, value, text, at, final)
         pos = at
 
 
-def _read_behind(stream: Stream, value: Value, text: str, at: int, final: bool) -> int:
+def _read_after_marker(stream: Stream, value: Value, text: str, at: int, final: bool) -> int:
     """Decide what comes after a run of a value that ends by itself: its end, a place that does not fit, or a wait."""
     if value.broken and stream.state.literals and _lacks_brackets(value):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)

@@ -133,7 +133,7 @@ class Spec:
     turn_start: str = ""  # blanks with which the text of a turn begins
     turn_end: str = ""  # blanks between the text and the token that ends the turn
     other_roles: tuple[str, ...] = ()  # what begins messages of other roles
-    generation_prompt: str = ""  # what `prefix=None` stands for
+    generation_prompt: str = ""  # what `prefix=None` means
     grammar_path: str
     grammar_text: str
     machine_path: str

@@ -205,8 +205,8 @@ def _echoes(spec: Spec, closers: list[str], rows: Mapping[str, Mapping[str, Tran
     again = rows[rows[name][closers[0]].dest]
     keys = [trigger for trigger in again if isinstance(spec.terminals.get(trigger), Run)]
     others = [trigger for trigger in again if isinstance(spec.terminals.get(trigger), Literal)]
-    behind = rows[again[keys[0]].dest] if keys and not others else {}
-    return any(isinstance(spec.terminals.get(trigger), Literal) for trigger in behind)
+    rows_after = rows[again[keys[0]].dest] if keys and not others else {}
+    return any(isinstance(spec.terminals.get(trigger), Literal) for trigger in rows_after)
 
 
 def _transition_faults(
