@@ -1,7 +1,8 @@
-"""Is this text the beginning of a JSON document? Another parser than ours is asked: yajl, through ijson."""
+"""Is this text the beginning of a JSON document, or a JSON object? Other parsers than ours are asked."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import ijson
@@ -13,7 +14,10 @@ _ESCAPED = re.compile(r"\\.", re.DOTALL)
 
 
 def is_json_prefix(text: str) -> bool:
-    """Return whether some continuation of a text is a JSON document: then the same is true of all its beginnings."""
+    """Return whether some continuation of a text is a JSON document: then the same is true of all its beginnings.
+
+    yajl is asked, through ijson.
+    """
     bare = _ESCAPED.sub("", text)
     tails = ('n"',) if bare.endswith("\\") else IN_STRING if bare.count('"') % 2 else OUTSIDE
     return not text.strip() or any(_is_read(f"{text}{tail} ") for tail in tails)
@@ -26,3 +30,11 @@ def _is_read(text: str) -> bool:
     except ijson.JSONError:
         return False
     return True
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
