@@ -18,6 +18,8 @@ VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 UPSTREAM := .vllm-upstream
 LLAMA := .llama-cpp
 SERVE := .serve
+CHROMIUM ?= /usr/bin/chromium
+NODE_MODULES := playground/node_modules/.package-lock.json
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
@@ -259,19 +261,23 @@ docs: $(READY) ## write the pages about the formats and build the site into site
 	$(BIN)/python -m benchmarks.summary
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-docs-check: $(READY) ## fail if the pages are out of date or the site does not build [.venv 230 MB, 2 min | 3 min]
+docs-check: $(READY) ## fail if the pages are out of date, the site does not build, or Chromium finds a page too wide [.venv 230 MB + npm 10 MB, 2 min | 4 min]
 	$(BIN)/toolgram docs --embed docs/specs/README.md --embed docs/reference/format-files.md --check
-	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site"
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir "$$scratch/site" && \
+	if [ -x "$(CHROMIUM)" ] && command -v npm > /dev/null; \
+	then $(MAKE) --no-print-directory $(NODE_MODULES) && CHROMIUM=$(CHROMIUM) node playground/screenshots.mjs "$$scratch/site"; \
+	else echo "docs-check: SKIPPED the pictures of pages: no $(CHROMIUM), or no npm (apt-get install chromium nodejs npm)"; fi
 
-playground/node_modules/.package-lock.json: playground/package-lock.json
+$(NODE_MODULES): playground/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix playground
 
-site: playground/node_modules/.package-lock.json ## build the site and the playground, which runs toolgram in the browser [.venv 230 MB + npm 10 MB, 2 min | 4 min]
+site: $(NODE_MODULES) ## build the site and the playground, which runs toolgram in the browser [.venv 230 MB + npm 10 MB, 2 min | 4 min]
 	TOOLGRAM_PLAYGROUND=1 $(MAKE) --no-print-directory docs
 	$(BIN)/python playground/build.py site/playground
 
-screenshots: site ## pages of the site in Chromium, wide and narrow, light and dark; fails if one is too wide; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 6 min]
-	node playground/screenshots.mjs site
+screenshots: site ## pages of the site in Chromium, wide and narrow, some of them dark as well; fails if one is too wide; CHROMIUM=PATH [.venv 230 MB + npm 10 MB, 2 min | 6 min]
+	CHROMIUM=$(CHROMIUM) node playground/screenshots.mjs site
 
 test-site: site ## the playground, and the pages of a gateway and of an audit, in a real headless Chromium without a network; CHROMIUM=/usr/bin/chromium [.venv 230 MB + npm 10 MB, 2 min | 5 min]
 	node playground/test.mjs site/playground

@@ -1,4 +1,4 @@
-// Pages of the site in Chromium, at two widths, light and dark: node playground/screenshots.mjs site
+// Pages of the site in Chromium, at two widths, and some of them dark as well: node playground/screenshots.mjs site
 // Fails if a page is wider than the window, or if a symbol has no font. Writes playground/screenshots/.
 import { createServer } from "node:http";
 import { mkdir, readFile } from "node:fs/promises";
@@ -32,6 +32,7 @@ const home = `http://127.0.0.1:${server.address().port}/`;
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 await mkdir(SHOTS, { recursive: true });
 const faults = [];
+let views = 0;
 
 // What the search of the site finds by the name of a model: the page of its format.
 const MODELS = { "Qwen 3": "specs/hermes/", "DeepSeek V3.1": "specs/deepseek_v31/", "gpt-oss-20b": "specs/gpt_oss/" };
@@ -45,7 +46,8 @@ for (const width of WIDTHS) {
   for (const colorScheme of SCHEMES) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
     const page = await context.newPage();
-    for (const name of PAGES) {
+    for (const name of colorScheme === "light" ? PAGES : KEPT) { // colors change no width
+      views += 1;
       const answer = await page.goto(home + name, { waitUntil: "load" });
       if (answer.status() !== 200) faults.push(`${name}: status ${answer.status()}`);
       await page.waitForTimeout(150);
@@ -68,5 +70,5 @@ for (const width of WIDTHS) {
 await browser.close();
 server.close();
 for (const fault of new Set(faults)) console.error(fault);
-console.log(`${PAGES.length * WIDTHS.length * SCHEMES.length} views of ${PAGES.length} pages, ${new Set(faults).size} faults`);
+console.log(`${views} views of ${PAGES.length} pages, ${new Set(faults).size} faults`);
 process.exitCode = faults.length ? 1 : 0;

@@ -29,6 +29,8 @@ VOCABULARY = {
     r"\bin the way (?:in )?which\b": "how",
     r"\bno (?:\w+ )?at all times\b": "never",
     r"\bsays? itself\b": "reports",
+    r"\b(?:none|nothing|raises? \w+) where\b": "if",
+    r"\bwhere (?:there (?:is|are)|nothing|nobody|no \w+ (?:is|are|has))\b": "if",
 }
 FAULTS = [(re.compile(pattern, re.I), meant) for pattern, meant in VOCABULARY.items()]
 # A docstring of a function begins with a verb: "Return the text", and not "The text" or "Whether it is one".

@@ -14,7 +14,17 @@ from tests.imports import circles, imports_of, one_way_round
 from toolgram import limits
 
 MOST = 600  # lines
-WITHIN = ("islands", "export", "cli", "gateway", "bulk")  # parts that have reached their ceiling, and stay below it
+# Parts that have reached their ceiling, and stay below it.
+WITHIN = (
+    ("islands",),
+    ("derive",),
+    ("export",),
+    ("spec", "program", "tools"),
+    ("integrations",),
+    ("cli",),
+    ("gateway",),
+    ("bulk",),
+)
 LONGEST = 140  # characters of a line in grammars and machines
 FOLDERS = (
     "src",
@@ -76,9 +86,9 @@ def test_shared_grammars_have_blanks_of_the_same_number(root: Path) -> None:
     assert [each for each in blanks if each[1] != rf"WS: /[ \t\r\n]{{1,{limits.MOST_BLANKS}}}/"] == []
 
 
-@pytest.mark.parametrize("part", WITHIN)
-def test_a_part_stays_below_its_ceiling(part: str) -> None:
-    assert lines()[part] <= CEILINGS[part,]
+@pytest.mark.parametrize("parts", WITHIN)
+def test_a_part_stays_below_its_ceiling(parts: tuple[str, ...]) -> None:
+    assert sum(lines()[part] for part in parts) <= CEILINGS[parts]
 
 
 def test_functions_are_less_complex_than_the_limit() -> None:

@@ -48,6 +48,7 @@ def test_proselint_has_nothing_to_say_about_the_pages(root: Path, tmp_path: Path
         ("The server behind a proxy stands alone.", []),
         ("A marker that stands there is told.", ["stands", "is told"]),
         ("`behind` is a name, and it stands for a function.", []),
+        ("It is None where there is no thought, and stays where it is.", ["None where", "where there is"]),
     ],
 )
 def test_the_vocabulary(line: str, words: list[str], tmp_path: Path) -> None:

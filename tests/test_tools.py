@@ -118,7 +118,7 @@ UNKNOWN: list[tuple[Any, str]] = [
     ({"function_declarations": [{"name": "f", "parameters": SCHEMA}]}, "it has no name"),
     ({"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}, "it has no name"),
     (SimpleNamespace(name="f", args_schema=SCHEMA), "it has no name"),
-    (int, "it is no pydantic model; this is the class 'int'"),
+    (int, "it is not a pydantic model; this is the class 'int'"),
     ({"k" * 10_000: 1}, "it has no name; this is a mapping with the keys '" + "k" * 40 + "...'"),
 ]
 

@@ -2,7 +2,7 @@
 
 Strategy: plain slotted dataclasses with a `type` tag.  They are made once per delta on the hottest path of a
 server, so they are not frozen, not validated and not ordered; a slotted dataclass costs about a tenth of a
-microsecond where a validated model costs several.
+microsecond, and a validated model costs several.
 
 Two texts are carried apart.  `source` is the model's own characters: over all events, in order, the sources give
 the input back (the conservation clause of the contract).  The payload (`text`, `name`, `arguments`) is what those

@@ -149,16 +149,12 @@ class Format:
     @cached_property
     def program(self) -> Program:
         """The compiled form that parsers run."""
-        from toolgram.program.compiling import compile_spec
-
-        return compile_spec(self.spec)
+        return _compiled(self.spec)
 
     @cached_property
     def strict_program(self) -> Program:
         """The same without what repairs: the form that strict parsers run."""
-        from toolgram.program.compiling import compile_spec
-
-        return compile_spec(self.spec, strict=True)
+        return _compiled(self.spec, strict=True)
 
     def with_all_markers(self) -> Format:
         """Return the format for proofs: a marker counts everywhere, even if the model only mentions a call."""
@@ -182,16 +178,12 @@ class Format:
     @cached_property
     def _bare_program(self) -> Program:
         """The compiled form for a request that declares functions, if a call may be in text."""
-        from toolgram.program.compiling import compile_spec
-
-        return compile_spec(with_bare_calls(self.spec))
+        return _compiled(with_bare_calls(self.spec))
 
     @cached_property
     def _program_for(self) -> Callable[[frozenset[str]], Program]:
         """The compiled form for a request that declares functions of these names, if names make a difference."""
-        from toolgram.program.compiling import compile_spec
-
-        return lru_cache(maxsize=16)(lambda names: compile_spec(with_line_calls(self.spec, names)))
+        return lru_cache(maxsize=16)(lambda names: _compiled(with_line_calls(self.spec, names)))
 
     @cached_property
     def _whole_message(self) -> Callable[..., Message | None]:
@@ -392,7 +384,7 @@ class Format:
         """Return a parser that continues from `Parser.snapshot`. Its message begins there, with the open call if any.
 
         `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them. Raises
-        ToolgramError if `state` is no snapshot, or one of another format or version. Takes less than a millisecond.
+        ToolgramError if `state` is not a snapshot, or one of another format or version. Takes less than a millisecond.
         """
         from toolgram.runtime.snapshots import VERSION
 
@@ -406,6 +398,12 @@ class Format:
         except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
             raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
         return parser
+
+
+def _compiled(spec: Spec, strict: bool = False) -> Program:
+    from toolgram.program.compiling import compile_spec  # only if a format is used: it costs more than to load one
+
+    return compile_spec(spec, strict)
 
 
 @lru_cache(maxsize=64)
@@ -465,7 +463,7 @@ def load_format(grammar: str | Path, machine: str | Path) -> Format:
     try:
         _ = fmt.program  # compiled now, so that it is refused now
     except TooManyWays as error:
-        remedy = "let fewer states follow one another behind a value that is not closed"
+        remedy = "let fewer states follow one another after a value that is not closed"
         raise FormatError(str(machine), str(error), remedy) from None
     return fmt
 

@@ -1,6 +1,6 @@
 """The few functions of upper layers that a method of a lower layer calls.
 
-Strategy: `Format` has methods such as `export` and `diagram` for convenience. Their code stands in layers above
+Strategy: `Format` has methods such as `export` and `diagram` for convenience. Their code is in layers above
 `formats`, and some of it needs an optional package. This table is the only place where a module names something above
 itself. The import happens at the first call, so that only what is used is loaded.
 """

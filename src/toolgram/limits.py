@@ -56,7 +56,7 @@ MAX_UNDECIDED = 16_384
 MOST_CANDIDATES = 16
 # Open brackets that are tracked after a call broke. Deeper text ends with the next marker, or with the output.
 MAX_OPEN_BRACKETS = 4096
-# Characters of a key or a name in a JSON envelope, which are held. Longer ones are no call.
+# Characters of a key or a name in a JSON envelope, which are held. Longer ones do not begin a call.
 LONGEST_ENVELOPE_TEXT = 65_536
 # Characters of a key or of a bare scalar in a notation of values, which are held.
 LONGEST_NOTATED_TEXT = 1024
@@ -251,7 +251,7 @@ MAX_ANSWER = 8_000_000
 MAX_STREAM_LINE = 4_000_000
 # Bytes of a server's error that are read.
 MAX_ERROR = 20_000
-# Tokens at the end of a prompt in which the beginning of the turn is looked for. A longer last turn tells nothing.
+# Tokens at the end of a prompt in which the beginning of the turn is looked for. A longer last turn shows nothing.
 MOST_PROMPT_TOKENS = 4096
 # Tokens without a special one among them that are kept to find where the next one begins in the text.
 MOST_WAITING_TOKENS = 65_536
@@ -260,9 +260,6 @@ MOST_PREFIXES = 64
 LONGEST_PREFIX = 256
 # Tags of requests that are kept: an agent sends the same tools again and again, and few agents share a server.
 MOST_TAGS = 128
-# Outputs that are recorded because they could not be read, and characters of one: a disk must not fill.
-MOST_RECORDED = 100
-LONGEST_RECORDED = 1_000_000
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 

@@ -146,7 +146,7 @@ class _Call:
     shared: bool = False
 
     def forget_source(self) -> None:
-        """It is complete."""
+        """Return whether it is complete."""
         self.before, self.inside, self.sources = [], [], {}
 
     def source(self) -> str:
@@ -257,7 +257,7 @@ class MessageBuilder:
             self._malformed(event)
 
     def _watch(self, events: Iterable[BufferedEvent]) -> None:
-        """Of what is not kept, only which keys of arguments come twice."""
+        """Note only which keys of arguments come twice, if nothing is kept."""
         for event in events:
             if isinstance(event, Dropped):
                 continue
@@ -280,7 +280,7 @@ class MessageBuilder:
             self._call.sources[len(self._call.fragments)] = source
 
     def _say(self, text: str, source: str) -> None:
-        """Text for the user. What was dropped before it joins it to the text before by one blank."""
+        """Add text for the user. What was dropped before it joins it to the text before by one blank."""
         self._forget_dropped()
         if not self.content and text != source:
             self._joined, text = True, source

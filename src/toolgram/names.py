@@ -1,6 +1,6 @@
 """By what other names formats are known: parsers of servers, ids of models, and what a chat template tells.
 
-Strategy: one data file, `names.toml`, read when a name is asked for that is no format's own.  A name is looked up as an
+Strategy: one data file, `names.toml`, read for a name that is not a format's own.  A name is looked up as an
 alias, without case and `-`, `_`, `.`; then as the id of a model, in which the longest known text decides.  A name that
 stands for two formats gives one of them, and says which and why.  A template's text is a hint: what derivation finds
 out from the template goes before it.
@@ -146,7 +146,7 @@ def _aliases(names: Names, shipped: Iterable[str]) -> dict[str, str]:
 
 
 def _patterns(names: Names, shipped: Iterable[str]) -> dict[str, str]:
-    """Texts in models' ids. A format's own name is one, unless the file gives the same text to another format."""
+    """Return texts in models' ids. A format's own name is one, unless the file gives it to another format."""
     own = {name.replace("_", joint): name for name in (*names.entries, *shipped) for joint in ("-", "")}
     return own | {text: name for name, entry in names.entries.items() for text in entry.models}
 

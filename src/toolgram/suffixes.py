@@ -2,7 +2,7 @@
 
 Strategy: the two files are written for one suffix, which the machine file names (`suffix:`).  For another one they are
 read again with that in its place, so that parser, exported grammars and pages say the same.  Which suffix a server has,
-its special tokens tell, or the markers of a prompt: the last one, which the template has written after all messages.
+its special tokens show, or the markers of a prompt: the last one, which the template has written after all messages.
 A suffix is a few letters and digits, so nothing else of a file can change with it.
 """
 

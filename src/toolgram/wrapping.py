@@ -241,7 +241,7 @@ class _Messages:
         return self._adapter.relay(said)
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """Nothing: a message without its end was broken off."""
+        """Return nothing: a message without its end was broken off."""
         return iter(())
 
 
@@ -313,10 +313,10 @@ class _Transport:
         return _whole(response, answer)
 
     def close(self) -> None:
-        """Nothing: the connections are those of the client that was wrapped."""
+        """Do nothing: the connections are those of the client that was wrapped."""
 
     async def aclose(self) -> None:
-        """Nothing, too."""
+        """Do nothing, for the same reason."""
 
 
 class _SyncBytes:

@@ -107,9 +107,9 @@ def test_the_lines_from_an_asynchronous_source() -> None:
     ("line", "said"),
     [
         ('data: {"error": {"message": "out of memory"}}\n\n', "out of memory"),
-        ("data: {oh\n\n", "is no JSON"),
-        ("data: [1]\n\n", "is no object"),
-        ("data: " + "[" * 100_000 + "\n\n", "is no JSON"),
+        ("data: {oh\n\n", "is not JSON"),
+        ("data: [1]\n\n", "is not an object"),
+        ("data: " + "[" * 100_000 + "\n\n", "is not JSON"),
     ],
 )
 def test_what_is_no_completion_is_an_error(line: str, said: str) -> None:

@@ -219,7 +219,7 @@ REASONS = (
     (_types, "a value is of the type that the schema declares, else as written; peers convert by other rules"),
     (_more_calls, "a whole call is a call in any place; peers read the first, or none beside text"),
     (_undeclared, "an argument that was not declared is passed on, with an anomaly; peers drop it"),
-    (_unknown_schema, "the schema of the peer's test is not recorded; where nothing is declared, the text decides"),
+    (_unknown_schema, "the schema of the peer's test is not recorded; if nothing is declared, the text decides"),
     (_filtered, "a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"),
     (_not_in_the_text, "a forced call is arguments alone, and the request says of which function; a text does not"),
     (_broken_name, "a name that is broken or cut off begins no call; peers make a call without arguments of it"),

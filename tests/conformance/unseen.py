@@ -293,15 +293,14 @@ CLASSES = (
     ("content in markers only if calls follow", "read"),
     ("a prompt that writes the marker before the name of a call", "read: the marker begins the call"),
     ("a role header that comes again before each part, or each call in a turn of its own", "read"),
-    ("calls that are nearly JSON, or the `repr` of a Python dict", "read, JSON as well; a warning"),
-    ("nested elements, a marker in front of each tag", "read; not `ok`, as what is empty is printed alike"),
-    ("nested elements in bare tags", "as text, or by a shipped format; not `ok` if anything is lost"),
+    ("calls that are nearly JSON, or the `repr` of a Python dict", "read as printed"),
+    ("elements, or a notation of quotes of its own, inside values", "by a shipped format, or as text; not `ok`"),
     ("arguments as a JSON string outside of JSON", "not derived; not `ok`"),
     ("raw text that only the next marker ends", "read; calls are not exported"),
     ("a thought in a message of its own, or each call", "read"),
     ("turns that begin in a thought of which only the end is written", "read, after a role header that is a marker"),
     ("calls without any marker", "read; not `ok`, as prose may quote one"),
-    ("messages that are refused", "tried in another way, alone and in pairs; not `ok` if one is never printed"),
+    ("messages that are refused", "asked for in the usual forms; not `ok` if one is never printed"),
     ("raw text that looks like its own end", "not derived; not `ok`"),
 )
 

@@ -25,6 +25,7 @@ TURNS = (
 EACH = "{% for c in m.tool_calls %}@{% endfor %}"
 ARGUMENTS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
 TAGGED = EACH.replace("@", "<c={{ c.function.name }}>" + ARGUMENTS + "</c>")
+AS_JSON = EACH.replace("@", '<c>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}</c>')
 NAMES = "{% for c in m.tool_calls %}{{ c.function.name }}{{ '' if loop.last else '@' }}{% endfor %}"
 LOSING = {
     "names, then a list of arguments": (
@@ -44,6 +45,15 @@ LOSING = {
     "long texts wrapped": (TAGGED.replace("@", "<p={{ k }}>{{ v|pprint }}</p>"), "long text"),
     "long texts cut": (TAGGED.replace("@", "<p={{ k }}>{{ v|string|truncate(60) }}</p>"), "long text"),
     "long texts broken": (TAGGED.replace("@", "<p={{ k }}>{{ v|string|wordwrap(60) }}</p>"), "long text"),
+    "a container that is absent without arguments": (
+        EACH.replace("@", "<c={{ c.function.name }}>{% if c.function.arguments %}<p>"
+            + ARGUMENTS.replace("@", "<a={{ k }}>{{ v }}</a>") + "</p>{% endif %}</c>"),
+        "no arguments",
+    ),
+    "a sole call in markers of its own": (
+        "{% if m.tool_calls|length > 1 %}<all>@</all>{% else %}<one>@</one>{% endif %}".replace("@", AS_JSON),
+        "one call",
+    ),
     "names in capitals": (
         EACH.replace("@", "<c={{ c.function.name|upper }}>{{ c.function.arguments|tojson }}</c>"),
         "one call",

@@ -27,6 +27,8 @@ def each(argument: str) -> str:
 
 
 QUOTED = "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}"
+ITEMS = "{% for x in v %}<i>{{ x }}</i>{% endfor %}"
+ELEMENTS = "{% if v is string or v is number or v is none %}{{ v }}{% else %}" + ITEMS + "{% endif %}"
 ON_A_LINE, BELOW = (
     "$ " + NAME + each(" --{{ k }} " + VALUE) + "\n",
     "@call " + NAME + "\n" + each("{{ k }}=" + VALUE + "\n"),
@@ -55,30 +57,34 @@ NAMED = {
     "names in a header, arguments in a list": (
         START + CONTENT + NAMES_APART + TURN_END + PROMPT, "two calls, and not one after the other",
     ),
-    "text escaped for HTML": (
-        with_calls("<c " + NAME + ">" + each("<p n={{ k }}>{{ (v if v is string else v|tojson)|e }}</p>") + "</c>"),
-        "escaped for HTML",
-    ),
-    "text escaped for URLs": (
-        with_calls("<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"),
-        "escaped for URLs",
-    ),
-    "content as JSON": (
-        with_calls("<c>" + NAME + ARGUMENTS + "</c>", content="{{ m.content|tojson if m.content }}"),
-        "as a JSON string",
-    ),
-    "a message as one JSON object": (
-        START + "{{ {'content': m.content, 'calls': m.tool_calls}|tojson if m.role == 'assistant' else m.content }}"
-        + TURN_END + PROMPT, "as a JSON string",
-    ),
-    "a prefix on each line": (
-        with_calls(
-            "<c>" + NAME + ARGUMENTS + "</c>",
-            content="{% for line in (m.content or '').split('\n') %}> {{ line }}\n{% endfor %}",
-        ),
-        "something before or after each line",
+    "names in ids": (with_calls("<c>{{ c.id }}<a>" + ARGUMENTS + "</c>"), "a call shows no name"),
+    "elements inside values": (
+        with_calls("<c>" + NAME + each("<{{ k }}>" + ELEMENTS + "</{{ k }}>") + "</c>"),
+        "how an argument of the type array is written was not understood",
     ),
 }  # fmt: skip
+FAILING = {
+    "text escaped for HTML": with_calls(
+        "<c " + NAME + ">" + each("<p n={{ k }}>{{ (v if v is string else v|tojson)|e }}</p>") + "</c>"
+    ),
+    "text escaped for URLs": with_calls(
+        "<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"
+    ),
+    "content as JSON": with_calls("<c>" + NAME + ARGUMENTS + "</c>", content="{{ m.content|tojson if m.content }}"),
+    "a message as one JSON object": (
+        START + "{{ {'content': m.content, 'calls': m.tool_calls or []}|tojson if m.role == 'assistant' "
+        + "else m.content }}" + TURN_END + PROMPT
+    ),
+    "a prefix on each line": with_calls(
+        "<c>" + NAME + ARGUMENTS + "</c>",
+        content="{% for line in (m.content or '').split('\n') %}> {{ line }}\n{% endfor %}",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", FAILING)
+def test_what_is_encoded_does_not_come_back(shape: str) -> None:
+    assert report_of(toolgram.derive_format(FAILING[shape], eos_token="<|end|>")).failed
 
 
 @pytest.mark.parametrize("shape", READ)

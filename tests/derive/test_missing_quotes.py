@@ -12,7 +12,6 @@ from tests.streams import assert_same_however_split
 MARKERS = {
     "own_quotes": ("<|call>", '<|"|>', "<call|>"),
     "own_nesting": ("<|tool_call>call:", '<|"|>', "<tool_call|>"),
-    "notated_call": ("<|tool_call>call:", "<|q|>", "<tool_call|>"),
 }
 
 

@@ -1,11 +1,9 @@
-"""The response templates of transformers: written from a derived format, and heard as a second opinion."""
+"""The response templates of transformers: written from a derived format."""
 
 from __future__ import annotations
 
 import json
 import re
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -96,56 +94,3 @@ def test_the_command_writes_it_and_says_what_it_cannot() -> None:
     assert CliRunner().invoke(app, ["export", "hermes", "--target", "response_template", "--json"]).exit_code == 0
     result = CliRunner().invoke(app, ["export", "lfm2", "--target", "response_template"])
     assert LEFT_OUT in result.stderr
-
-
-class Tokenizer(SimpleNamespace):
-    """A tokenizer with a response template, and what it makes of any text."""
-
-    bos_token = ""
-    eos_token = "</s>"
-    response_template = ("not", "empty")
-
-    def parse_response(self, text: str, prefix: str) -> dict[str, Any]:
-        """Always the same."""
-        assert prefix.endswith("\n")
-        if self.answer is None:
-            raise ValueError("no")
-        return dict(self.answer)
-
-
-def test_a_second_opinion() -> None:
-    template = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>{% endfor %}"
-    template += "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-    for answer, words in (({"content": "else"}, "reads content otherwise"), (None, "raises on content: no")):
-        tokenizer = Tokenizer(chat_template=template + f"{{# {words} #}}", answer=answer)
-        report = toolgram.from_tokenizer(tokenizer).report
-        assert report is not None
-        assert sum(words in each for each in report.warnings) == 1
-
-
-class OlderTokenizer(SimpleNamespace):
-    """A tokenizer with the schema that came before templates: it reads the output, and is not told of the prompt."""
-
-    bos_token = ""
-    eos_token = "</s>"
-    response_template = None
-    response_schema = ("not", "empty")
-
-    def parse_response(self, response: str) -> dict[str, Any]:
-        """The call between the markers, else the text, which is not stripped."""
-        _, found, call = response.partition("<call>")
-        if not found or self.blind:
-            return {"role": "assistant", "content": response}
-        return {"tool_calls": [{"function": json.loads(call.partition("</call>")[0])}]}
-
-
-@pytest.mark.parametrize("blind", [True, False])
-def test_the_older_schema_is_a_second_opinion_as_well(blind: bool) -> None:
-    template = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}{% for c in m.tool_calls %}<call>"
-    template += '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson|tojson }}}</call>'
-    template += "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-    report = toolgram.from_tokenizer(OlderTokenizer(chat_template=f"{template}{{# {blind} #}}", blind=blind)).report
-    assert report is not None
-    doubts = [each for each in report.warnings if "response_schema reads" in each]
-    assert any("reads one call otherwise" in each for each in doubts) is blind
-    assert not any("reads content otherwise" in each for each in doubts)

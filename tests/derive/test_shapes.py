@@ -102,35 +102,21 @@ NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments|tojson }}"
 
 
 @pytest.mark.parametrize(
-    ("call", "read"),
+    "call",
     [
-        ('<call>{"name": "NAME", "arguments": ARGUMENTS</call>', True),
-        ("<call>{'name': 'NAME', 'arguments': ARGUMENTS}</call>", True),
-        ("<call>{'tool': 'NAME', 'with': ARGUMENTS</call>", True),
-        ('<call>{name: "NAME", arguments: ARGUMENTS}</call>', False),
-        ('<call>{"name": NAME, "arguments": ARGUMENTS}</call>', False),
-        ('<call>{"name": "NAME" "arguments": ARGUMENTS}</call>', False),
+        '<call>{"name": "NAME", "arguments": ARGUMENTS</call>',
+        "<call>{'name': 'NAME', 'arguments': ARGUMENTS}</call>",
+        "<call>{'tool': 'NAME', 'with': ARGUMENTS</call>",
+        '<call>{name: "NAME", arguments: ARGUMENTS}</call>',
+        '<call>{"name": NAME, "arguments": ARGUMENTS}</call>',
+        '<call>{"name": "NAME" "arguments": ARGUMENTS}</call>',
     ],
 )
-def test_calls_that_are_nearly_json_are_read_as_json(call: str, read: bool) -> None:
-    """What does not parse is no law: models write JSON. Where both cannot be read, the report says so."""
+def test_calls_that_are_nearly_json_are_read_as_they_are_printed(call: str) -> None:
     fmt = toolgram.derive_format(TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", ARGUMENTS) + ENDS)
-    report = report_of(fmt)
-    assert not report.failed
-    assert report.ok is read, str(report)
-    assert any("nearly JSON" in each for each in report.warnings)
-    keys = ("tool", "with") if "tool" in call else ("name", "arguments")
-    written = json.dumps({keys[0]: "f", keys[1]: {"a": 1}})
-    for text in [call.replace("NAME", "f").replace("ARGUMENTS", '{"a": 1}'), *([f"<call>{written}</call>"] * read)]:
-        assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]
-
-
-def test_elements_inside_arguments_are_lists_and_objects() -> None:
-    fmt = derived("marked_elements")
-    tags = "]~[<tags>]~[<item>x]~[</item>]~[<item>y <b>]~[</item>]~[</tags>"
-    where = "]~[<where>]~[<city>Paris]~[</city>]~[<at>]~[<x>1]~[</x>]~[</at>]~[</where>"
-    message = fmt.parse(f']~[<do name="f">{tags}{where}]~[</do>')
-    assert calls_of(message) == [("f", {"tags": ["x", "y <b>"], "where": {"city": "Paris", "at": {"x": 1}}})]
+    assert report_of(fmt).ok, str(report_of(fmt))
+    text = call.replace("NAME", "f").replace("ARGUMENTS", '{"a": 1}')
+    assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]
 
 
 STRINGS = [

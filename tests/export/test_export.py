@@ -116,7 +116,7 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"tools": [TOOLS[0], TOOLS[0]]}, "declared twice"),
         ({"tools": [tool("f", {"a": {"type": "text"}})]}, "not a valid JSON Schema: #/properties/a/type"),
         ({"tools": [tool("f", {"a": {"$ref": "#/$defs/A"}})]}, "leads nowhere"),
-        ({"tools": [tool("f", {"a": {"type": "string", "pattern": "("}})]}, "no regular expression"),
+        ({"tools": [tool("f", {"a": {"type": "string", "pattern": "("}})]}, "not a regular expression"),
         ({"tools": [tool("f[ARGS]", {})]}, "its name contains the marker '\\[ARGS\\]'"),
         ({"tools": [tool("two words", {})]}, "cannot be called in mistral_v11: a name is"),
         ({"tools": [tool("f", {"a": {"$ref": "#/properties/a"}})]}, "leads back to itself"),

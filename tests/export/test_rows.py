@@ -137,10 +137,6 @@ WRITTEN_OTHERWISE = {
     "openai_objects": OTHERWISE[0],
     "python_whole_dict": OTHERWISE[1],
     "string_behind_name": OTHERWISE[0],
-    # members that no schema declares, and the line ends that these templates have between elements
-    "elements_in_parameters": OTHERWISE[3],
-    "marked_elements": OTHERWISE[3],
-    "plain_elements": OTHERWISE[3],
     "unicode_tri": "whatever comes after it",  # the marker is in text
 }
 # Templates that print text between quotes as it is, so that a string goes over a line end; an export escapes it.

@@ -94,9 +94,9 @@ FAULTS = [
     Fault("says that it failed, in the middle", [CLOSING, SOME, data(json.loads(REFUSAL))], "out of memory"),
     Fault("says that it failed, as text", [CLOSING, SOME, data({"error": "oh no"})], "oh no"),
     Fault("sends a page in place of a stream", [CLOSING, b"<html>hello</html>"], "broke off"),
-    Fault("sends what is no JSON", [CLOSING, SOME, data(b"{oh no")], "no JSON object"),
-    Fault("sends a list", [CLOSING, data([1])], "no JSON object"),
-    Fault("nests too deeply", [CLOSING, data(b"[" * 100_000)], "no JSON object"),
+    Fault("sends what is not JSON", [CLOSING, SOME, data(b"{oh no")], "not a JSON object"),
+    Fault("sends a list", [CLOSING, data([1])], "not a JSON object"),
+    Fault("nests too deeply", [CLOSING, data(b"[" * 100_000)], "not a JSON object"),
     Fault("sends a line without end", [CLOSING, b"data: " + b"x" * (MAX_STREAM_LINE + 9)], "more than"),
     Fault(
         "sends an event without end",
@@ -130,7 +130,7 @@ FAULTS = [
     Fault("sends [DONE] without a reason", [CLOSING, SOME, piece("text"), DONE], text="some text"),
     Fault("sends [DONE] at once", [CLOSING, DONE]),
     Fault("sends text after [DONE]", [CLOSING, SOME, END, DONE, piece("more", "length")], text="some text"),
-    Fault("sends what is no JSON after its end", [CLOSING, SOME, END, data(b"{oh no")], text="some text"),
+    Fault("sends what is not JSON after its end", [CLOSING, SOME, END, data(b"{oh no")], text="some text"),
     Fault("gives a reason that nobody knows", [CLOSING, SOME, piece("text", "moon"), DONE], text="some text"),
     Fault("ends its lines with carriage returns", [CLOSING, (SOME + END).replace(b"\n", b"\r")], text="some text"),
     Fault(
@@ -148,7 +148,7 @@ FAULTS = [
         text="a",
         kind="llama.cpp",
     ),
-    Fault("ollama: cut line", [CLOSING, b'{"response": "a"}\n{"resp'], "no JSON object", kind="ollama"),
+    Fault("ollama: cut line", [CLOSING, b'{"response": "a"}\n{"resp'], "not a JSON object", kind="ollama"),
     Fault(
         "ollama: an error",
         [CLOSING, b'{"response": "a"}\n{"error": "model is gone"}\n'],

@@ -253,14 +253,21 @@ class Model:
             if text is None:
                 continue
             ids = self.script(text[: text.rindex(upto) + len(upto)], end=False)
+            cut = "name in Python" if where == "name" and self._writes_python() else where.partition(",")[0]
             for api in APIS:
                 for pace in self.paces:
                     ask = Ask(0, api, pace, TOOLS, limit=len(ids))
                     yield replace(
                         _exact(f"cut off in {where}", "cut off", said, ask, (*ids, *self.script(" and so on"))),
-                        rule=f"cut {where.partition(',')[0]}",
+                        rule=f"cut {cut}",
                         finish="length",
                     )
+
+    def _writes_python(self) -> bool:
+        """Whether calls are Python: until a next call has begun, the string before it may go on."""
+        name = self.shape.parser.removeprefix("toolgram_")
+        is_format = name in toolgram.format_names()
+        return is_format and any(state.python for state in toolgram.get_format(name).spec.states.values())
 
     def _ended(self) -> Iterator[Trial]:
         """Ended in a value, by a stop string, or by the limit of a server in a request that has none."""
@@ -388,6 +395,8 @@ def _wrong_cut(heard: Heard, trial: Trial) -> str:
             return f"cut-off {where} lost"
         return f"cut-off {where} elsewhere" if other or heard.calls else ""
     whole = heard.calls[:1]
+    if where == "name in Python" and whole and not isinstance(value(whole[0][1]), dict):
+        return "" if whole[0][0] == trial.calls[0][0] else "the call before is lost"
     if [(name, value(given)) for name, given in whole] != [(name, value(given)) for name, given in trial.calls[:1]]:
         return "the call before is lost"
     if not bare(heard.content).startswith(bare(trial.content)):

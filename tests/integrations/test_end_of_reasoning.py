@@ -136,7 +136,7 @@ def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:
         prompt = [tokenizer.eos_token_id, *tokenizer.encode(mark * opened)]
         ids = tokenizer.encode(mark * (not opened) + f"Hm.{mark}It is sunny.")
         reasoning = kind(tokenizer, None).reasoning_parser
-        assert reasoning.served.both_ways_ids == {tokenizer.token(mark)}
+        assert reasoning.served.both_ways == {mark}
         reasoning.set_prompt_token_ids(prompt)
         assert reasoning.prompt_opens_reasoning == opened
         assert tokenizer.decode(reasoning.extract_content_ids(ids)) == "It is sunny."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,21 +162,3 @@ def test_every_answer_is_counted_once(text: str, outcome: str, counted: list[str
         session.feed(letter, None)
     session.close()
     assert counted == [outcome]
-
-
-def test_outputs_that_failed_are_written_where_they_are_asked_for(
-    tmp_path: Path, counted: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "failed"
-    recorder = observing.Recorder(folder)
-    monkeypatch.setattr(observing, "recorder", lambda: recorder)
-    monkeypatch.setattr(observing, "MOST_RECORDED", 2)
-    for text in (BROKEN, GOOD, BROKEN, BROKEN):
-        session = Session(Served(Pieces(["<tool_call>"]), "hermes"))
-        session.feed(text, None)
-        session.close()
-    rows = [json.loads(line) for line in (folder / "failed.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [row["output"] for row in rows] == [BROKEN, BROKEN]
-    assert observing.Recorder(folder).written == 2
-    fmt = toolgram.load_format(folder / "hermes.lark", folder / "hermes.yaml")
-    assert fmt.parse(rows[0]["output"]).anomalies

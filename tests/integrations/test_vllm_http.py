@@ -311,7 +311,7 @@ def test_nothing_failed_in_the_server(fleet: Fleet) -> None:
 OTHER_FORMAT, OTHER_REASONING, OTHER_TEMPLATE = "another format", "another reasoning parser", "another template"
 WARNINGS = {  # of each, once in the log
     OTHER_FORMAT: "toolgram_gemma4 does not fit this model: 0 of ",
-    OTHER_REASONING: "do not read one stream",
+    OTHER_REASONING: "do not share a stream",
     OTHER_TEMPLATE: "--chat-template differs from the tokenizer's",
     "an unknown name": "TOOLGRAM_VLLM_OVERRIDE names no_such_parser",
 }

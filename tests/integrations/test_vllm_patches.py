@@ -15,7 +15,6 @@ pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make tes
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.abstract_parser import DelegatingParser
 
-from toolgram.integrations import vllm_deltas as deltas
 from toolgram.integrations import vllm_patches as patches
 from toolgram.integrations import vllm_surface as surface
 from toolgram.integrations import vllm_tags as tags
@@ -105,7 +104,7 @@ def test_quick_messages_share_nothing() -> None:
 def test_responses_write_the_arguments_of_an_open_call_first() -> None:
     patches.apply_patches()
     split = import_module("vllm.entrypoints.openai.responses.serving").split_delta
-    message = deltas.ended(surface.arguments_delta(0, "}"))
+    message = surface.Ended.model_construct(tool_calls=surface.arguments_delta(0, "}").tool_calls)
     message.content = "after"
     assert [(bool(part.tool_calls), part.content) for part in split(message)] == [(True, None), (False, "after")]
     plain = surface.content_delta("text")

@@ -7,7 +7,6 @@ derived from the same template.  Broken outputs are made from such texts by cutt
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, note, settings
@@ -18,11 +17,10 @@ from tests.json_prefix import is_json_prefix
 from tests.strategies import chunkings
 from tests.streams import check_events, check_message, merged, run
 from toolgram.derive import DiffAnalysisResult, NotExpressible
-from toolgram.derive.arguments import write_elements
 from toolgram.derive.deriving import derive_format
-from toolgram.derive.messages import write_message
+from toolgram.derive.messages import Writer
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.result import Case, Elements
+from toolgram.derive.result import Case
 from toolgram.events import ToolCallDelta
 from toolgram.formats import Format
 from toolgram.observing.probes import Call, tool_of
@@ -30,7 +28,7 @@ from toolgram.observing.probes import Call, tool_of
 # Without those whose templates do not say where text ends (see tests/derive/test_deriving.py, LOST), and those that
 # print calls as no Python would have them: of all of these the report says so.
 UNSURE = (
-    "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags", "id_only",
+    "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags",
     "escaped_text", "python_all_quoted", "python_bare_words", "python_no_commas", "python_single_quoted",
 )  # fmt: skip
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in UNSURE)
@@ -82,7 +80,7 @@ def turns(draw: st.DrawFn) -> tuple[str, str, str | None, str | None, list[Call]
     assume(content or made)
     template = ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), "<s>", "</s>")
     try:
-        text = write_message(template, result, Case(name, content, reasoning, tuple(made))).output
+        text = Writer(template, result).write(Case(name, content, reasoning, tuple(made)), "unset").output
     except NotExpressible:
         assume(False)
         raise
@@ -104,24 +102,9 @@ def test_calls_come_back_whatever_they_are(drawn: tuple[Any, ...], data: st.Data
     )
     check_events(events, text)
     check_message(message, events)
-    styles = {} if result.calls is None else result.calls.arguments.values
-    elements = next((style.elements for style in styles.values() if style.elements is not None), None)
-    assert [(call.name, _told(json.loads(call.arguments), elements), call.status) for call in message.tool_calls] == [
-        (call.name, _told(call.arguments, elements), "complete") for call in made
+    assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [
+        (call.name, call.arguments, "complete") for call in made
     ]
-
-
-def _told(arguments: Mapping[str, Any], elements: Elements | None) -> Mapping[str, Any]:
-    """What a text tells of arguments: as elements, an empty list inside a value is printed as an empty text is.
-
-    The parameters are declared, so that each is an array or an object; what stands inside is not.
-    """
-    if elements is None:
-        return arguments
-    return {
-        key: (type(value), write_elements(value, elements)) if isinstance(value, list | dict) else value
-        for key, value in arguments.items()
-    }
 
 
 @st.composite

@@ -113,7 +113,7 @@ class MessageEvents:
         return out
 
     def _say(self, kind: str, text: str, out: list[dict[str, Any]]) -> None:
-        """Text in a block of its kind; blanks do not begin one."""
+        """Send text in a block of its kind; blanks do not begin one."""
         if self._open != kind:
             self._finish(out)
             text = self._blanks.take(text)

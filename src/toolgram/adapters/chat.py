@@ -37,7 +37,7 @@ class UniqueIds:
         self._taken: set[str] = set()
 
     def take(self, id: str) -> str:
-        """This id, or another one if it is taken."""
+        """Return this id, or another one if it is taken."""
         made = new_id("call_") if id in self._taken else id
         self._taken.add(made)
         return made

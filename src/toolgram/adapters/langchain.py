@@ -2,8 +2,8 @@
 
 LangChain merges chunks with a lenient reader of partial JSON, which makes a valid call of one that was cut off. So a
 call is sent when it is complete (`calls="whole"`). One that failed comes out of the merge among `invalid_tool_calls`:
-its arguments are sent as a JSON *string*, which is no object and so no valid call. The text of a malformed call is part
-of the content, as in `Message`.
+its arguments are sent as a JSON *string*, and a valid call has an object. The text of a malformed call is part of the
+content, as in `Message`.
 """
 
 from __future__ import annotations

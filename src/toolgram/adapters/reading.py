@@ -77,7 +77,7 @@ class CompletionTexts:
 
     `source` gives pieces of the response's body, bytes or str, cut anywhere. If it gives lines without
     their ends, `line_end` is one. `index` is that of the choice. `finish_reason` is known at the end.
-    Raises ToolgramError, while it is iterated, for an error that the server sent and for what is no JSON.
+    Raises ToolgramError, while it is iterated, for an error that the server sent and for what is not JSON.
 
         texts = CompletionTexts(response.iter_bytes())
         for event in parser.events(texts): ...
@@ -146,9 +146,9 @@ def _choices(data: str) -> list[Any]:
     try:
         said = json.loads(data)
     except (ValueError, RecursionError):
-        raise ToolgramError(f"a line of the server's stream is no JSON: {data[:200]!r}") from None
+        raise ToolgramError(f"a line of the server's stream is not JSON: {data[:200]!r}") from None
     if not isinstance(said, dict):
-        raise ToolgramError(f"a line of the server's stream is no object: {data[:200]!r}")
+        raise ToolgramError(f"a line of the server's stream is not an object: {data[:200]!r}")
     if said.get("error"):
         raise ToolgramError(f"the server said: {json.dumps(said['error'])[:1000]}")
     choices = said.get("choices", ())

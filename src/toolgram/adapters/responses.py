@@ -145,7 +145,7 @@ class ResponseEvents:
         return out
 
     def _say(self, kind: str, text: str, out: list[dict[str, Any]]) -> None:
-        """Text in an item of its kind; blanks do not begin one."""
+        """Send text in an item of its kind; blanks do not begin one."""
         if self._item is None or self._item["type"] != kind:
             self._finish(out)
             text = self._blanks.take(text)

@@ -77,7 +77,7 @@ def _said_cut(answer: Served) -> bool:
 
 def _paired(returned: list[Call], written: list[ToolCall], said_cut: bool) -> list[Finding]:
     """Return the differences between calls. Equal calls give no finding, unless the written one was cut off. Nor does
-    the beginning of a call that was cut off, if its arguments are no JSON and the server says so."""
+    the beginning of a call that was cut off, if its arguments are not JSON and the server says so."""
     left, rest, findings = list(written), [], []
     for call in returned:
         same = next((each for each in left if _same(call, each)), None)

@@ -34,7 +34,7 @@ def _open(spec: Spec) -> Iterator[str]:
 
 
 def _line_ends(spec: Spec) -> Iterator[str]:
-    """Markers that are read with one kind of line end only."""
+    """Yield the markers that are read with one kind of line end only."""
     for name, shape in spec.terminals.items():
         if isinstance(shape, Literal) and "\n" in shape.text and not shape.either_end:
             pattern = slashed(re.escape(shape.text.replace("\r\n", "\n")).replace("\\\n", "\n"))
@@ -43,7 +43,7 @@ def _line_ends(spec: Spec) -> Iterator[str]:
 
 
 def _names(spec: Spec) -> Iterator[str]:
-    """Names of functions that refuse characters which names of functions have."""
+    """Yield the terminals of names that refuse characters which names of functions have."""
     for name in dict.fromkeys(row.trigger for row in spec.transitions if "name" in row.actions):
         shape = spec.terminals.get(name)
         if isinstance(shape, Run) and re.fullmatch(shape.pattern, "a"):

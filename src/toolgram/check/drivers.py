@@ -2,8 +2,8 @@
 
 Strategy: walk all sequences of symbols that the machine takes, up to a length, feeding each symbol's text to a parser
 and its triggers to the `transitions` machine, and compare every transition, with source and destination.  If the
-grammar is LALR, Lark's interactive parser must take the same tokens and be able to end at the same places.  Where a
-complete output may end, the message is compared with Lark's reading of the text, and every character accounted for.
+grammar is LALR, Lark's interactive parser must take the same tokens and be able to end at the same places.  If the
+output may end there, the message is compared with Lark's reading of the text, and every character accounted for.
 The triggers of an embedded JSON object are those that ijson itself gives for its text.
 
 The shortest sequences come first, so a place that was reached before, with the same states on both sides, had at
@@ -133,7 +133,7 @@ def _follow(
     if VALUE not in (symbol, *place.symbols[-1:]) and fmt.spec.states[place.state].meaning == "value":
         return  # what ends a value follows one
     if symbol == TEXT and begins_a_run(fmt, machine.rows[place.state], text):
-        return  # it begins like a name, which is possible there, and is text only if it turns out to be no name
+        return  # it begins like a name, which is possible there, and is text only if it turns out not to be a name
     if _goes_on(fmt, texts, place, text):
         return
     taken = steps(fmt, machine, place.state, symbol, text)
@@ -159,8 +159,8 @@ def _follow(
 
 
 def _goes_on(fmt: Format, texts: dict[str, list[str]], place: _Place, text: str) -> bool:
-    """Return whether a text goes on with the symbol before it, so that it is no symbol of its own: with a run, with a
-    shorter marker, or with a Python call, with which an expression begins."""
+    """Return whether a text goes on with the symbol before it and is not a symbol of its own: with a run, a shorter
+    marker, or a Python call with which an expression begins."""
     before = place.symbols[-1] if place.symbols else ""
     last = fmt.spec.terminals.get(before)
     if isinstance(last, Run):
@@ -243,7 +243,7 @@ def _triggers(fmt: Format, rows: dict[str, dict[str, Transition]], state: str, s
 
 
 def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
-    """ijson's events as triggers, arguments as one value."""
+    """Yield ijson's events as triggers, arguments as one value."""
     same, states = fmt.spec.same_path, fmt.spec.states
     arguments = {t.trigger for t in fmt.spec.transitions if states[t.dest].meaning == "arguments"}
     if any(t.trigger == "map_key item.*" for t in fmt.spec.transitions):
@@ -270,5 +270,5 @@ def _json_triggers(fmt: Format, text: str, in_list: bool) -> Iterator[str]:
 
 
 def _plain(trigger: str) -> str:
-    """`string item.name f` without its value; any other trigger as it is."""
+    """Return `string item.name f` without its value, and any other trigger as it is."""
     return " ".join(trigger.split(" ", 2)[:2]) if trigger.startswith("string ") else trigger

@@ -58,7 +58,7 @@ class Automaton:
         return self.size - 1
 
     def symbols(self) -> set[str]:
-        """Its alphabet."""
+        """Return its alphabet."""
         return {symbol for _, symbol, _ in self.edges if symbol}
 
 
@@ -235,7 +235,7 @@ def _edges(spec: Spec, rows: dict[str, dict[str, Transition]], name: str) -> Ite
     for trigger, transition in row.items():
         dest = transition.dest
         if "unclosed_argument" in transition.actions:
-            continue  # the call is malformed, so it is no part of the language
+            continue  # the call is malformed, so it is not part of the language
         if trigger in spec.terminals:
             yield trigger, dest
         elif trigger == TEXT:
@@ -397,14 +397,14 @@ def _objects(spec: Spec) -> list[str]:
 
 
 def _elements(opening: str, closing: str, item: str, name: str = RUNS["KEY"]) -> list[str]:
-    """Values with elements inside, of an element that has a name of its own, or that of the sample of a key."""
+    """Return values with elements inside, of an element that has a name of its own, or that of the sample of a key."""
     end = f"{closing}{name}>"
     items = "".join(f"{opening}{item}>{text}{closing}{item}>" for text in ("v", "1"))
     return [f"v{end}", f"{items}{end}", f"{opening}a>{items}{closing}a>{opening}b>{closing}b>{end}", end]
 
 
 def _fitting(typed: Iterable[str]) -> Sequence[str]:
-    """Values that fit all states: what is written in a way of its own is read as text as well, but not the reverse."""
+    """Return values that fit all states: what has a notation of its own is read as text as well, not the reverse."""
     found = (value_type(tag).samples for tag in typed)
     return next((each for each in found if each != UNTYPED.samples), UNTYPED.samples)
 
@@ -422,7 +422,7 @@ def _run(shape: Literal | Run, text: str) -> str:
 
 
 def samples(spec: Spec) -> dict[str, list[str]]:
-    """Texts for the symbols that are not one fixed text."""
+    """Return texts for the symbols that are not one fixed text."""
     kinds = {spec.states[row.dest].python for row in spec.transitions if row.trigger == "object_start"}
     objects = _objects(spec)
     typed = [state.typed for state in spec.states.values() if state.typed]

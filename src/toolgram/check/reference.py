@@ -29,9 +29,9 @@ from toolgram.islands import read_whole, value_island, value_kind
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.program.free_text import whole_grammar
-from toolgram.spec.data import ACTIONS, Spec, Transition, rows_of
+from toolgram.spec.data import Spec, Transition, rows_of
 from toolgram.spec.declarations import short_name
-from toolgram.spec.vocabulary import value_type
+from toolgram.spec.vocabulary import ACTIONS, value_type
 
 if TYPE_CHECKING:
     from toolgram.islands import MarkedValue
@@ -159,7 +159,7 @@ def gist(message: Message) -> tuple[str | None, str | None, list[tuple[str, str,
 
 
 def _respelled(arguments: str) -> str:
-    """Arguments in one notation; those that were cut off stay as they are."""
+    """Return arguments in one notation; those that were cut off stay as they are."""
     try:
         return json.dumps(json.loads(arguments))
     except ValueError:
@@ -232,7 +232,7 @@ _TAGS = {"raw": "", "literal": "json"}  # rules of values that are not called af
 
 
 def _members(spec: Spec, tree: Tree[Token], text: str) -> Iterator[str]:
-    """Tagged arguments as members of a JSON object, as if no types were declared."""
+    """Return tagged arguments as members of a JSON object, as if no types were declared."""
     key = ""
     own = {row.trigger for row in _value_rows(spec) if "unclosed_value" not in row.actions}
     for node, following in zip(tree.children, [*tree.children[1:], None], strict=True):

@@ -1,7 +1,7 @@
 """Checks of a machine and its terminals, decided by looking at every state and symbol.
 
-`read_spec` already refuses much of this (unknown and ambiguous triggers, unreachable states, prefixes that nothing
-decides). It is decided again here from the transitions alone, so that `check` depends on nothing else.
+What keeps a machine from running (ambiguous triggers, unreachable states, lost text, prefixes that nothing decides) is
+not among them: no format with such a fault can be loaded (`spec.faults`).
 """
 
 from __future__ import annotations
@@ -15,24 +15,10 @@ from lark.lexer import TerminalDef
 
 from toolgram.limits import MAX_LOOK_AROUND
 from toolgram.program.free_text import whole_grammar
-from toolgram.spec.data import END, TEXT, Spec, rows_of
-from toolgram.spec.faults import prefix_faults, unreachable
+from toolgram.spec.data import Spec
 from toolgram.spec.grammar_file import read_grammar, terminal_line
 
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
-
-
-def reachable(spec: Spec) -> Iterator[str]:
-    """States that no transition leads to."""
-    return map(str, unreachable(spec))
-
-
-def dead_states(spec: Spec) -> Iterator[str]:
-    """Yield the states from which the final state cannot be reached."""
-    can = _leading_to(spec, {spec.final})
-    for name, state in spec.states.items():
-        if name not in can:
-            yield f"{spec.machine_path}:{state.line}: {name} has no way to {spec.final}; add an `end` transition"
 
 
 def _leading_to(spec: Spec, goals: set[str]) -> set[str]:
@@ -48,21 +34,8 @@ def _leading_to(spec: Spec, goals: set[str]) -> set[str]:
     return reached
 
 
-def unambiguous(spec: Spec) -> Iterator[str]:
-    """Triggers with two transitions from one state."""
-    seen: dict[tuple[str, str], int] = {}
-    for transition in spec.transitions:
-        key = (transition.source, transition.trigger)
-        if key in seen:
-            yield (
-                f"{spec.machine_path}:{transition.line}: `{transition.trigger}` is ambiguous in {transition.source} "
-                f"(also line {seen[key]}); keep one of the two"
-            )
-        seen[key] = transition.line
-
-
 def released(spec: Spec) -> Iterator[str]:
-    """Held states from which nothing is ever committed."""
+    """Yield the held states from which nothing is ever committed."""
     can = _leading_to(spec, {name for name, state in spec.states.items() if not state.held})
     for name, state in spec.states.items():
         if name not in can:
@@ -72,40 +45,15 @@ def released(spec: Spec) -> Iterator[str]:
             )
 
 
-def no_lost_text(spec: Spec) -> Iterator[str]:
-    """States that read free text and do not declare what it means."""
-    for transition in spec.transitions:
-        state = spec.states[transition.source]
-        if transition.trigger == TEXT and state.meaning not in ("content", "reasoning") and not state.held:
-            yield (
-                f"{spec.machine_path}:{transition.line}: {state.name} takes TEXT and gives it no meaning, so the text "
-                "would be lost; tag the state `content` or `reasoning`"
-            )
-    for name, row in rows_of(spec).items():
-        state = spec.states[name]
-        if name != spec.final and not state.held and state.meaning is None and "malformed" not in row:
-            yield (
-                f"{spec.machine_path}:{state.line}: {name} says nothing about text that does not fit, so it would "
-                "be lost; add a `malformed` transition"
-            )
-
-
-def prefix_safe(spec: Spec) -> Iterator[str]:
-    """Markers of one state of which one begins with another, without a rule for it."""
-    rows = rows_of(spec)
-    for name, state in spec.states.items():
-        yield from map(str, prefix_faults(spec, state, rows[name]))
-
-
 def terminals_not_empty(spec: Spec) -> Iterator[str]:
-    """Terminals of the grammar that match the empty string."""
+    """Yield the terminals of the grammar that match the empty string."""
     for name, terminal in _terminals(spec).items():
         if re.compile(terminal.pattern.to_regexp()).match("") and _may_be_empty(terminal):
             yield f"{place_of(spec, name)}: terminal {name} matches the empty string; make it optional in the rule"
 
 
 def keys_in_grammar(spec: Spec) -> Iterator[str]:
-    """Keys of the JSON around a call that the machine reads and no terminal of the grammar has."""
+    """Yield the keys of the JSON around a call that the machine reads and no terminal of the grammar has."""
     written = {terminal.pattern.value for terminal in _terminals(spec).values()}
     rows = [row for row in spec.transitions if row.trigger.startswith("map_key ") and not row.repair]
     places = dict.fromkeys(spec.same_path, rows[0].line) if rows else {}
@@ -120,7 +68,7 @@ def keys_in_grammar(spec: Spec) -> Iterator[str]:
 
 
 def terminals_linear(spec: Spec) -> Iterator[str]:
-    """Regular expressions of the grammar that could backtrack: a repetition inside a repetition, a backreference."""
+    """Yield the expressions of the grammar that could backtrack: a repetition inside a repetition, a backreference."""
     for name, terminal in _terminals(spec).items():
         fault = _fault(_parser.parse(terminal.pattern.to_regexp()))
         if fault:
@@ -171,13 +119,3 @@ def _fault(parsed: Any) -> str:
             elif op is _constants.ATOMIC_GROUP:
                 pending.append((argument, repeated, around))
     return ""
-
-
-def end_is_final(spec: Spec) -> Iterator[str]:
-    """`end` transitions that do not lead to the final state."""
-    for transition in spec.transitions:
-        if transition.trigger == END and transition.dest != spec.final:
-            yield (
-                f"{spec.machine_path}:{transition.line}: the end of the output leads to {transition.dest}; it must "
-                f"lead to {spec.final}"
-            )

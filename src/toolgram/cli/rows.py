@@ -61,7 +61,7 @@ class _Speed(ProgressColumn):
 
 @contextmanager
 def _progress(run: Run) -> Iterator[Advance]:
-    """Show a progress bar on standard error, unless that is no terminal or rows are printed on the same one."""
+    """Show a progress bar on standard error, unless that is not a terminal or rows are printed on the same one."""
     if not sys.stderr.isatty() or (run.output is None and sys.stdout.isatty()):
         yield lambda rows, size: None
         return

@@ -32,7 +32,7 @@ _SPECIAL = re.compile(r"^  special_tokens: .*\n(?:    .*\n)*", re.MULTILINE)
 @dataclass(frozen=True, slots=True)
 class Behind:
     """What a template has around an output: the end of its prompt, the blanks with which a turn begins, those before
-    the token that ends one, and tokens that do. `special` are texts that are tokens of their own, where a format has
+    the token that ends one, and tokens that do. `special` are texts that are tokens of their own, if a format has
     them."""
 
     generation_prompt: str = ""

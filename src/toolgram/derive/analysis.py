@@ -41,7 +41,6 @@ from toolgram.derive.result import (
     Report,
     Shape,
     Slot,
-    ToolFormat,
     filled,
 )
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
@@ -61,9 +60,7 @@ def analyse_compiled(template: ChatTemplate) -> DiffAnalysisResult:
     """Do the same with a template that is compiled. Raises TemplateError."""
     conversation = Conversation(template, Report())
     settle_form(conversation)
-    result = _analyse(conversation)
-    result.renders = template.renders
-    return result
+    return _analyse(conversation)
 
 
 def _analyse(conversation: Conversation) -> DiffAnalysisResult:
@@ -94,8 +91,6 @@ def _reasoning(
     """Return the readings of the calls, and the reasoning, for the role header as it is now known."""
     conversation.phase = "T1"
     calls = read_all(conversation, style) if style else None
-    if style and calls is None:
-        conversation.leave_unexplained("the template prints calls, but not in a way that could be read")
     conversation.phase = "R1-R3"
     opened = {name: conversation.body(prompt) for name, prompt in prompts.items()}
     return learn_reasoning(conversation, opened, _before_calls(conversation, style if calls else None)), calls
@@ -176,10 +171,6 @@ def _together(
     shapes = _shapes(conversation, calls)
     markers, fields, tool_format = name_markers(reasoning, content, calls)
     markers = _cut_markers(conversation, markers)
-    if fields.almost and tool_format is ToolFormat.JSON_NATIVE:
-        conversation.warn("the template writes calls that are nearly JSON and do not parse; they are read as JSON")
-    elif fields.almost:
-        conversation.leave_unexplained("the template writes calls that are nearly JSON; proper JSON is not read")
     instructions = {} if calls is not None else _instructions(conversation)
     called = shapes.get(frozenset({Part.CALLS}))
     before = conversation.header.removeprefix(prompts[UNSET]) if conversation.header.startswith(prompts[UNSET]) else ""
@@ -275,7 +266,9 @@ def _shapes(conversation: Conversation, calls: CallsFormat | None) -> dict[Parts
 def _explain(result: DiffAnalysisResult) -> None:
     """Say what the template does not print."""
     report = result.report
-    if result.calls is None:
+    if result.calls is None and result.prints_calls == "yes":
+        report.leave_unexplained("the template prints calls, but not in a way that could be read")
+    elif result.calls is None:
         refused = result.prints_calls == "refused"
         how = "refuses tool calls; it does not show" if refused else "prints no tool calls; it cannot show"
         report.warn(f"the template {how} how the model writes them")

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator, Mapping
-from itertools import islice, product
+from itertools import islice
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
-from toolgram.derive.result import ArgumentsStyle, Elements, ValueEncoding, ValueStyle
+from toolgram.derive.result import ArgumentsStyle, ValueEncoding, ValueStyle
 from toolgram.limits import MOST_DICT_ENDS
 from toolgram.observing.probes import json_type
-
-_OWN_TAG = re.compile(r"([^\s/]{0,60}</)([^<>/\s]{1,60})>").match
 
 Span = tuple[int, int]
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -96,11 +93,6 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
     styles["string"] = ValueStyle(ValueEncoding.RAW, before, after, wrapped=wrapped)
     if odd in stretches and not wrapped:
         styles["string"] = _value_style(stretches[odd], arguments[odd], [quoted, (before, after)])
-    for kind in ("array", "object"):
-        if kind in styles and styles[kind].encoding is ValueEncoding.UNKNOWN:
-            stretch, value = stretches[names[kind]], arguments[names[kind]]
-            found = _notation_style(stretch, value, styles) or _elements_style(stretch, value, before, after)
-            styles[kind] = found or styles[kind]
     return styles
 
 
@@ -117,77 +109,10 @@ def _wrapped(stretch: str, text: str, before: str, after: str) -> tuple[str, str
     return (opening, closing) if found and marked else None
 
 
-def _notation_style(stretch: str, value: Any, styles: Mapping[str, ValueStyle]) -> ValueStyle | None:
-    """Return the style of a value in which text has the quotes that it has outside, if there are any."""
-    text, bare = styles["string"], styles["integer"]
-    if not (text.before.startswith(bare.before) and text.after.endswith(bare.after) and text != bare):
-        return None
-    inner = _inner(stretch, bare.before, bare.after)
-    if inner is None:
-        return None
-    quotes = text.before[len(bare.before) :], text.after[: len(text.after) - len(bare.after)]
-    written = "".join(inner.split())
-    if any(write_notation(value, quotes, each) == written for each in (("", ""), quotes, ('"', '"'))):
-        return ValueStyle(ValueEncoding.NOTATION, bare.before, bare.after, notation=quotes)
-    return None
-
-
-def write_notation(value: Any, quotes: tuple[str, str], of_keys: tuple[str, str]) -> str:
-    """Return a value in a notation like JSON, without blanks, whose texts and keys have quotes of their own."""
-    if isinstance(value, str):
-        return quotes[0] + value + quotes[1]
-    if isinstance(value, list):
-        return "[" + ",".join(write_notation(item, quotes, of_keys) for item in value) + "]"
-    if isinstance(value, dict):
-        keys = (f"{of_keys[0]}{key}{of_keys[1]}" for key in value)
-        values = (write_notation(each, quotes, of_keys) for each in value.values())
-        return "{" + ",".join(map(":".join, zip(keys, values, strict=True))) + "}"
-    return json.dumps(value)
-
-
-def _elements_style(stretch: str, value: Any, before: str, after: str) -> ValueStyle | None:
-    """Return the style of a value with elements inside, where its own closing tag repeats its key."""
-    closing, repeats, _ = after.partition("\0")
-    named = None if repeats else _OWN_TAG(after)
-    if named is not None:
-        closing = named[1]
-    elif not (repeats and before == ">"):
-        return None
-    inner = _inner(stretch, before, after)
-    if "/" not in closing or inner is None:
-        return None
-    opening = closing.replace("/", "", 1)
-    member = "" if isinstance(value, list) else f"{opening}{next(iter(value))}>"
-    first = re.match(rf"\s*{re.escape(member)}\s*{re.escape(opening)}([^<>/\s]{{1,60}})>", inner)
-    written = re.sub(r"\s+(?=<)|(?<=>)\s+", "", inner)
-    for null, python in product(("null", "None", "", None), (False, True)):
-        elements = Elements(opening, closing, first[1] if first else "item", null, python, named[2] if named else "")
-        if write_elements(value, elements) == written:
-            return ValueStyle(ValueEncoding.ELEMENTS, before, after, elements=elements)
-    return None
-
-
-def write_elements(value: Any, elements: Elements) -> str:
-    """Return a value with its members and items as elements."""
-    if isinstance(value, dict):
-        members = list(value.items())
-    elif isinstance(value, list):
-        members = [(elements.item, item) for item in value]
-    elif value is None:
-        return elements.null or ""
-    else:
-        return str(value) if isinstance(value, str) or elements.python else json.dumps(value)
-    return "".join(
-        f"{elements.opening}{key}>{write_elements(item, elements)}{elements.closing}{key}>"
-        for key, item in members
-        if item is not None or elements.null is not None
-    )
-
-
 def _unquoted(
     stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str, after: str, number: str
 ) -> tuple[str, str]:
-    """`before` and `after` without the quotes that belong to a text value, where a number has none."""
+    """`before` and `after` without the quotes that belong to a text value, if a number has none."""
     quoted = before[-1:] in ("'", '"') and before[-1:] == after[:1]
     found, closing, _ = stretches.get(number, "").rpartition(f"{arguments[number]}{after[1:]}")
     return (before[:-1], after[1:]) if quoted and closing and found[-1:] != before[-1:] else (before, after)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -30,10 +30,10 @@ import yaml
 
 from toolgram.derive.adapting import Behind, adapted
 from toolgram.derive.budget import look, time_left
+from toolgram.derive.errors import short
 from toolgram.derive.messages import outputs_of
 from toolgram.derive.report import Probe
 from toolgram.derive.result import (
-    ArgumentSlot,
     ArgumentsStyle,
     CallsFormat,
     Case,
@@ -53,8 +53,7 @@ from toolgram.observing.probes import TOOLS
 _CUT = 3  # characters per delta, besides the whole text at once
 _SHORTEST = 3  # characters of a marker that tells anything
 _MOST = 4  # shipped formats that are asked
-_MORE = ArgumentSlot.VALUE  # a value, and more arguments or calls
-_SLOTS: Mapping[Slot | ArgumentSlot, str] = {Slot.ARGUMENTS: r"\s*\{[\s\S]*?", _MORE: r"[\s\S]*?"}  # else a word
+_SHOWN = 200  # characters of a value in a problem
 _REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
@@ -65,30 +64,6 @@ _SAID = re.compile(
 _LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
 _REPAIR = "// repair"  # after a marker that only models write, and no template does
 _PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """A shipped format that is near a template.
-
-    `written`: its canonical outputs have such calls to the character (2), but for blanks (1), or not (0). `own`,
-    `strange`: how many of its markers the template writes, and how many not. `strange_ends`: how many tokens that end
-    the template's turns are not the format's. `names`: how many names the format has.
-    """
-
-    name: str
-    written: int = 0
-    own: int = 0
-    strange: int = 0
-    strange_ends: int = 0
-    names: int = 0
-    other_prompt: bool = False
-
-    @property
-    def rank(self) -> tuple[int, ...]:
-        """Return how near the format is: the smaller, the nearer."""
-        shared = () if self.written else (-self.own, self.strange)
-        return (not self.written, *shared, self.strange_ends, -self.written, -self.names, self.other_prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +111,8 @@ def choose(result: DiffAnalysisResult, tokens: Tokens, derive: Callable[[], Cand
             break
     derived = derive()
     if others and derived.score < len(derived.probes):
-        best = max((Candidate(fmt, read_as_is(fmt, result), name) for name, fmt in others), key=lambda each: each.score)
+        read = (Candidate(fmt, [_read_one(fmt, each) for each in result.written], name) for name, fmt in others)
+        best = max(read, key=lambda each: each.score)
         if best.score > derived.score:
             return best, said
     return derived, said
@@ -146,24 +122,19 @@ def _levels(result: DiffAnalysisResult, tokens: Tokens, said: list[str]) -> Iter
     """Yield the shipped formats that are near, adapted, those that are equally near together, the nearest first."""
     ends = turn_ends(result, tokens)
     behind = Behind(result.prompts["unset"].opened, *turn_blanks(result), tuple(ends), tuple(tokens.special))
-    for _, level in groupby(near_formats(result, ends)[:_MOST], key=lambda each: each.rank):
+    for _, level in groupby(near_formats(result, ends)[:_MOST], key=lambda each: each[0]):
         found = []
-        for each in level:
+        for _, name in level:
             if time_left() < DERIVATION_SECONDS / 2:
                 said.append("the time was over before all formats were asked")
                 return
-            look(f"asking the shipped format {each.name}")
-            fmt = adapted(each.name, behind)
+            look(f"asking the shipped format {name}")
+            fmt = adapted(name, behind)
             if fmt is None:
-                said.append(f"{each.name}: a token that ends a turn begins as its markers do")
+                said.append(f"{name}: a token that ends a turn begins as its markers do")
             else:
-                found.append((each.name, fmt))
+                found.append((name, fmt))
         yield found
-
-
-def read_as_is(fmt: Format, result: DiffAnalysisResult) -> list[Probe]:
-    """Read the messages of the proof; one that is read by a repair has not come back."""
-    return [_read_one(fmt, written) for written in result.written]
 
 
 def _up_to_a_problem(fmt: Format, result: DiffAnalysisResult) -> Iterator[Probe]:
@@ -174,13 +145,14 @@ def _up_to_a_problem(fmt: Format, result: DiffAnalysisResult) -> Iterator[Probe]
 
 
 def _read_one(fmt: Format, written: Written) -> Probe:
+    """Read a message of the proof; one that is read by a repair has not come back."""
     probe, message = probe_one(fmt, written)
     repair = next((each.kind for each in message.anomalies if each.kind in _REPAIRS), "")
     return replace(probe, problem=f"by a repair, {repair}") if repair and not probe.problem else probe
 
 
-def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
-    """Return the shipped formats that are near, the nearest first. No format is loaded."""
+def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[tuple[tuple[int, ...], str]]:
+    """Return how near each shipped format is that is near at all, and its name, the nearest first. None is loaded."""
     calls, text = outputs_of(result.written, True), outputs_of(result.written, False)
     names = []
     for name in format_names():
@@ -188,22 +160,29 @@ def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[Near]:
         shows = any(each in output for each in own_markers for output in _outputs(name))
         names += [name] if shows or _is_recognised(name, result) else []
     if len(names) < 2:
-        return [Near(name) for name in names]
-    own = turn_ends(result, Tokens())  # those that the template writes; the tokenizer's may be any
-    prompt, known = result.prompts["unset"].opened.strip(), known_names().entries
-    found = [
-        Near(
-            name,
-            _written(result.calls, ends, name),
-            sum(marker in calls for marker in markers_of_format(name)),
-            sum(marker not in calls for marker in markers_of_format(name)),
-            sum(end not in markers_of_format(name) for end in own),
-            len(entry.aliases) + len(entry.models) if (entry := known.get(name)) else 0,
-            str(_said(name).get("generation_prompt", "")).strip() != prompt,
-        )
-        for name in names
-    ]
-    return sorted(found, key=lambda each: (each.rank, each.name))
+        return [((), name) for name in names]
+    own_ends = turn_ends(result, Tokens())  # those that the template writes; the tokenizer's may be any
+    texts = _texts_of_call(result.calls, ends) if result.calls else []
+    return sorted((_distance(name, result, calls, own_ends, texts), name) for name in names)
+
+
+def _distance(
+    name: str, result: DiffAnalysisResult, calls: str, ends: Sequence[str], texts: Sequence[str]
+) -> tuple[int, ...]:
+    """Return how far a shipped format is from a template. What is compared first decides.
+
+    Its canonical outputs have such calls, `calls` has many of its markers, it knows the tokens that end a turn, it has
+    the same prompt, and it goes by many names.
+    """
+    markers, entry = markers_of_format(name), known_names().entries.get(name)
+    prompt = str(_said(name).get("generation_prompt", "")).strip()
+    return (
+        not (texts and any(_has_in_order(_squashed(output), texts) for output in _outputs(name))),
+        -sum(marker in calls for marker in markers),
+        sum(end not in markers for end in ends),
+        prompt != result.prompts["unset"].opened.strip(),
+        -(len(entry.aliases) + len(entry.models)) if entry else 0,
+    )
 
 
 def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
@@ -225,32 +204,28 @@ def _outputs(name: str) -> tuple[str, ...]:
     return tuple(each if isinstance(each, str) else str(each.get("output", "")) for each in shown)
 
 
-def _shape(calls: CallsFormat, ends: Sequence[str], squashed: bool) -> re.Pattern[str]:
-    """Return an expression of a call with a text for its argument, which never goes back."""
+def _texts_of_call(calls: CallsFormat, ends: Sequence[str]) -> list[str]:
+    """Return the texts between the slots of a call alone, without blanks."""
     style = calls.arguments.values.get("string")
-    argument = framed(calls.arguments.pattern, style) if style else calls.arguments.pattern
+    argument: Sequence[object] = framed(calls.arguments.pattern, style) if style else calls.arguments.pattern
     start, end = calls.single or (calls.section_start, calls.section_end)
     for token in ends:
         end = end.strip().removesuffix(token)
     at = calls.pattern.index(Slot.ARGUMENTS)
-    inner = (*argument, _MORE) if calls.arguments.style is ArgumentsStyle.TAGGED else (Slot.ARGUMENTS,)
-    made, slot = "", ""
-    for part in (start, *calls.pattern[:at], *inner, *calls.pattern[at + 1 :], _MORE, end):
-        if not isinstance(part, str):
-            slot = _SLOTS.get(part, r"[\w.:-]+?")
-        elif text := re.escape(_squashed(part) if squashed else part if part.strip() else ""):
-            made += f"(?>{slot}{text})"
-            slot = ""
-    return re.compile(made or r"(?!)")
+    inner = argument if calls.arguments.style is ArgumentsStyle.TAGGED else ("{", Slot.ARGUMENTS)
+    parts = (start, *calls.pattern[:at], *inner, "\0", *calls.pattern[at + 1 :], "\0", end)
+    return _squashed("".join(part if isinstance(part, str) else "\0" for part in parts)).split("\0")
 
 
-def _written(calls: CallsFormat | None, ends: Sequence[str], name: str) -> int:
-    """Return whether a canonical output of the format has such a call: 2, but for blanks: 1, or not: 0."""
-    if calls is None:
-        return 0
-    if any(map(_shape(calls, ends, False).search, _outputs(name))):
-        return 2
-    return int(any(map(_shape(calls, ends, True).search, map(_squashed, _outputs(name)))))
+def _has_in_order(output: str, texts: Sequence[str]) -> bool:
+    """Return whether an output has these texts, one after the other."""
+    at = 0
+    for text in texts:
+        at = output.find(text, at)
+        if at < 0:
+            return False
+        at += len(text)
+    return True
 
 
 def _squashed(text: str) -> str:
@@ -323,7 +298,7 @@ def difference(message: Message, case: Case) -> str:
     wanted = [(call.name, dict(call.arguments)) for call in case.calls]
     found = [(call.name, loaded(call.arguments)) for call in message.tool_calls]
     if found != wanted:
-        return f"calls {_short(found)} instead of {_short(wanted)}"
+        return f"calls {short(repr(found), _SHOWN)} instead of {short(repr(wanted), _SHOWN)}"
     if any(call.status != "complete" for call in message.tool_calls):
         return "a call is not complete"
     for part, text, expected in (
@@ -331,7 +306,7 @@ def difference(message: Message, case: Case) -> str:
         ("reasoning", message.reasoning, case.reasoning),
     ):
         if (text or "") != (expected or ""):
-            return f"{part} {_short(text)} instead of {_short(expected)}"
+            return f"{part} {short(repr(text), _SHOWN)} instead of {short(repr(expected), _SHOWN)}"
     return ""
 
 
@@ -341,11 +316,6 @@ def loaded(arguments: str) -> Any:
         return json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def passed(probes: Sequence[Probe]) -> int:

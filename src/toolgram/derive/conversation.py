@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from toolgram.derive.budget import look, time_left
+from toolgram.derive.budget import look
 from toolgram.derive.comparing import common_prefix, common_suffix, cuttable, first_marker, shared_length
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
@@ -28,10 +28,7 @@ USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
 REASONING = "Hushed kwarties ponder"
 RESULT, NOBODY = "Zephyrous knoll", "quoxer"  # what a tool answers, and a role that no template knows
-FILLER = "Pluvial yammer"  # content, or a thought, for calls that are refused without; taken out of what is printed
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
-# Nine letters; more; with a word before them, and as long as more; the name with a counter.
-IDS = ("", "24", "call_24", "call_19", "functions")
 EITHER = (False, True)
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
 
@@ -58,7 +55,6 @@ TYPED = Call(
     },
     "sXvkdPnWy",
 )
-NOTHING = Call("qzarnel_lookup", {}, "kWjwzQxTv")
 
 TOOLS = [tool_of(call) for call in (*CALLS, TYPED)]
 TEXT_TOOLS = [tool_of(call, "string") for call in (*CALLS, TYPED)]
@@ -84,23 +80,18 @@ class Conversation:
     def assistant(self, content: str | None, reasoning: str | None = None, calls: Sequence[Call] = ()) -> Message:
         """Return the assistant message with these parts, in this template's form."""
         message: Message = {"role": "assistant"}
-        if content:
-            message["content"] = self._content(content)
-        elif self.form.empty_content != "absent":
-            message["content"] = self.form.empty_content
+        message["content"] = self._content(content) if content else self.form.empty_content
         if reasoning and self.form.reasoning_in_blocks:
             blocks = [{"type": "thinking", "thinking": reasoning}]
             message["content"] = blocks + ([{"type": "text", "text": content}] if content else [])
         elif reasoning:
             message |= dict.fromkeys(self.form.reasoning_keys, reasoning)
-        elif calls and self.form.thought_with_calls:
-            message |= dict.fromkeys(self.form.reasoning_keys or REASONING_KEYS, FILLER)
         for call in calls:
             arguments: Any = dict(call.arguments)
             if self.form.arguments_as_string:
                 arguments = json.dumps(arguments, ensure_ascii=False)
             function = {"name": call.name, "arguments": arguments}
-            given = {"id": self.given_id(call), "type": "function", "function": function}
+            given = {"id": call.id, "type": "function", "function": function}
             message.setdefault("tool_calls", []).append(given)
         return message
 
@@ -110,22 +101,11 @@ class Conversation:
     def _message(self, role: str, text: str, **more: str) -> Message:
         return {"role": role, "content": self._content(text), **more}
 
-    def given_id(self, call: Call) -> str:
-        """Return the id that the template is given for a call. In what is printed, the call's own replaces it."""
-        if self.form.ids == "functions":
-            return f"functions.{call.name}:0"
-        long = (call.id * 3)[:24]
-        return {"24": long, "call_24": f"call_{long}", "call_19": f"call_{long[:19]}"}.get(self.form.ids, call.id)
-
     def render(self, messages: Sequence[Message], prompt: bool = False, kwargs: Mapping[str, Any] | None = None) -> str:
         """Render a conversation that begins with the user. Raises TemplateError."""
         look(f"analysing the template (phase {self.phase})")
-        system = [{"role": "system", "content": "Behave."}] if self.form.with_system else []
         variables = {**self.form.variables, **(kwargs or {})}
-        tools = self._tools()
-        if self.form.tools_with_calls and any("tool_calls" in message for message in messages):
-            tools = TOOLS
-        return self.template.render([*system, *messages], tools=tools, add_generation_prompt=prompt, kwargs=variables)
+        return self.template.render(messages, tools=self._tools(), add_generation_prompt=prompt, kwargs=variables)
 
     def opening(self, kwargs: Mapping[str, Any] | None = None) -> str:
         """Return what the generation prompt adds to a conversation that ends with the user."""
@@ -156,10 +136,7 @@ class Conversation:
     ) -> str | None:
         """Return what an assistant message adds to the prompt, with its role header; None if it is refused."""
         try:
-            turn = self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
-            for call in calls if self.form.ids else ():
-                turn = turn.replace(self.given_id(call), call.id)
-            return turn
+            return self.turn_or_error(self.assistant(content, reasoning, calls), kwargs)
         except TemplateError as error:
             self.refused(f"content={content!r}, reasoning={reasoning!r}, calls={[c.name for c in calls]}", error)
             return None
@@ -168,13 +145,11 @@ class Conversation:
         """Return the same for a given message. Raises TemplateError."""
         user = self._message("user", USER)
         base = _after(self.render([user], kwargs=kwargs), USER)
-        results = self._results(message)
-        full = self._up_to_the_end([user, message, *results], base, kwargs)
-        key = base, full.removesuffix(self._printed_results(user, message, results, base, kwargs)), self.opening(kwargs)
+        key = base, self._up_to_the_end([user, message], base, kwargs), self.opening(kwargs)
         if len(key[1]) - len(base) > MAX_TURN:
             raise TemplateError(f"adds more than {MAX_TURN} characters for one message")
         if key not in self._cuts:
-            self._cuts[key] = _from_prompt(_added(*key), key[2]).replace(FILLER, "")
+            self._cuts[key] = _from_prompt(_added(*key), key[2])
         return self._cuts[key]
 
     def _up_to_the_end(self, messages: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None) -> str:
@@ -188,12 +163,6 @@ class Conversation:
             header = header.partition(base)[2]  # what is before the first user's message ends like an answer
         return said.removesuffix(header)
 
-    def _results(self, message: Message) -> list[Message]:
-        """Return the results of a message's calls, where the template wants them."""
-        calls = message.get("tool_calls", ()) if self.form.with_results else ()
-        functions = [(call["id"], call["function"]["name"]) for call in calls]
-        return [self._message("tool", RESULT, tool_call_id=number, name=name) for number, name in functions]
-
     def printed_result(self) -> str:
         """Return what a tool's answer adds; "" if it is refused, or printed as a message of any other role is."""
         answer = self._message("assistant", CONTENT)
@@ -205,20 +174,6 @@ class Conversation:
             except TemplateError:
                 texts.append("")
         return texts[0] if RESULT in texts[0] and texts[0] != texts[1].replace(NOBODY, "tool") else ""
-
-    def _printed_results(
-        self, user: Message, message: Message, results: Sequence[Message], base: str, kwargs: Mapping[str, Any] | None
-    ) -> str:
-        """Return what these results add after an answer of content, or after themselves, if that is refused."""
-        if not results:
-            return ""
-        answer = self._message("assistant", CONTENT)
-        try:
-            without = self._up_to_the_end([user, answer], base, kwargs)
-            return self._up_to_the_end([user, answer, *results], base, kwargs).removeprefix(without)
-        except TemplateError:
-            once = self._up_to_the_end([user, message, *results], base, kwargs)
-            return _added(once, self._up_to_the_end([user, message, *results, *results], base, kwargs), "")
 
     def turn_in_history(self, message: Message) -> str | None:
         """Return the same if another user message follows; None if that is refused."""
@@ -246,28 +201,17 @@ class Conversation:
 def settle_form(conversation: Conversation) -> None:
     """Find a form of conversation in which the template prints the content of an assistant message.
 
-    Where it refuses content in every form, another message of the user is given after it, and then calls beside it.
+    If it refuses content in every form, another message of the user is given after it. Raises TemplateError.
     """
     first: TemplateError | None = None
     plain = conversation.form
-    usual = {"content_in_blocks": EITHER, "tools": ("typed", "text", "none")}
-    for conversation.form in forms(plain, with_user=EITHER, **usual, with_system=EITHER):
-        problem = _prints(conversation, CONTENT, ())
+    choices = {"with_user": EITHER, "content_in_blocks": EITHER, "tools": ("typed", "text", "none")}
+    for conversation.form in forms(plain, **choices):
+        problem = _content_problem(conversation)
         if problem is None:
             return _settled(conversation)
         first = first or problem
     assert first is not None
-    enough = time_left() / 2
-    rest = {"with_user": EITHER, "with_results": EITHER, "with_system": EITHER, "arguments_as_string": EITHER}
-    for content, empty in ((CONTENT, ""), (None, ""), (None, None)):
-        changed = replace(plain, empty_content=empty)
-        for conversation.form in forms(changed, thought_with_calls=EITHER, **usual, **rest, ids=IDS):
-            if time_left() < enough:
-                raise first
-            if _prints(conversation, content, CALLS[:1]) is None:
-                how = "content is printed beside calls only" if content else "calls are printed, and no content"
-                conversation.found("T1", how, "in any other form it is refused")
-                return _settled(conversation)
     raise first
 
 
@@ -277,18 +221,17 @@ def forms(plain: MessageForm, **choices: Sequence[Any]) -> Iterator[MessageForm]
         yield replace(plain, **dict(zip(choices, values, strict=True)))
 
 
-def _prints(conversation: Conversation, content: str | None, calls: Sequence[Call]) -> TemplateError | None:
-    """Nothing where the template prints an answer (with this content, and these calls); else what is wrong."""
-    tools, blocks = conversation.form.tools, conversation.form.content_in_blocks
+def _content_problem(conversation: Conversation) -> TemplateError | None:
+    """Return why an answer is not printed; None if it is."""
     for _ in range(4):
         try:
-            turn = conversation.turn_or_error(conversation.assistant(content, None, calls))
+            turn = conversation.turn_or_error(conversation.assistant(CONTENT))
         except TemplateError as problem:
-            conversation.refused(f"content, tools: {tools}", problem)
+            conversation.refused(f"content, tools: {conversation.form.tools}", problem)
             if not _define_missing(conversation, problem):
                 return problem
             continue
-        if (content or CALLS[0].name) in turn and not (blocks and re.search("['\"]text['\"]", turn)):
+        if CONTENT in turn and not (conversation.form.content_in_blocks and re.search("['\"]text['\"]", turn)):
             return None
         break
     return TemplateError("prints no content of an assistant message")

@@ -1,8 +1,8 @@
 """`derive_format`: a chat template in, a format out, with a report that says how.
 
-Strategy: analyse, synthesise, prove.  Where a shipped format knows more than any template shows, and reads this
-template's messages as well, it is returned instead.  Where the calls cannot be expressed, the format reads text, and
-says so.  Results are kept in memory by a hash of everything that was given, and on disk where a directory is named.
+Strategy: analyse, synthesise, prove.  If a shipped format knows more than any template shows, and reads this
+template's messages as well, it is returned instead.  If the calls cannot be expressed, the format reads text, and
+says so.  Results are kept in memory by a hash of everything that was given, and on disk if a directory is named.
 """
 
 from __future__ import annotations

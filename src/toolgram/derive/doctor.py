@@ -1,7 +1,7 @@
 """Does this format read what this template writes?  And if it does not, which one does?
 
 Strategy: the messages are those with which derivation proves its own result, written as the template writes them.  A
-named format reads each, and so do the others when it fails.  Where outputs are given, whose truth nobody knows, the
+named format reads each, and so do the others if it fails.  If outputs are given, whose truth nobody knows, the
 named format and the derived one read them, and the first that they read differently is shown.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from toolgram.derive.candidates import loaded, passed, probe
+from toolgram.derive.errors import short
 from toolgram.derive.report import Probe
 from toolgram.derive.result import DiffAnalysisResult
 from toolgram.errors import ToolgramError
@@ -25,7 +26,7 @@ CALLING = "call"  # in the name of every case that has calls
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What came of it. `better` is the format that reads more, "" where none does; `notes` say what to beware of."""
+    """What came of it. `better` is the format that reads more, "" if none does; `notes` say what to beware of."""
 
     format: str
     read: int
@@ -55,12 +56,12 @@ class Diagnosis:
         yield f"{self.format} reads {self.read} of {self.written} messages that this template writes."
         if self.first is not None:
             yield f"The first that it does not ({self.first.case}): {self.first.problem}"
-            yield f"  {_shown(self.first.output)}"
+            yield f"  {short(repr(self.first.output))}"
         if self.outputs:
             yield f"Of {self.outputs} outputs it reads {self.outputs_read_differently} otherwise than the derived one."
         if self.first_output is not None:
             yield f"The first of them: {self.first_output.problem}"
-            yield f"  {_shown(self.first_output.output)}"
+            yield f"  {short(repr(self.first_output.output))}"
         if not self.ok and self.better:
             yield f"{self.better} reads {self.better_read} of {self.written}: use that."
         elif not self.ok:
@@ -74,8 +75,8 @@ class Diagnosis:
 def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagnosis:
     """Compare a format with what a template writes; `derived` is the format that `derive_format` made of it.
 
-    Takes a few milliseconds for the format, and some tens for each shipped one where it does not fit. Raises
-    ToolgramError where `derived` has no analysis, as one from a cache on disk has not.
+    Takes a few milliseconds for the format, and some tens for each shipped one if it does not fit. Raises
+    ToolgramError if `derived` has no analysis, as one from a cache on disk has not.
     """
     report = derived.report
     result = report.analysis if report is not None else None
@@ -115,7 +116,7 @@ def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Se
         found.outputs_read_differently += 1
         if found.first_output is None:
             part = next(part for part in ours if ours[part] != theirs[part])
-            problem = f"{part} {_shown(repr(ours[part]))} instead of {_shown(repr(theirs[part]))}"
+            problem = f"{part} {short(repr(ours[part]))} instead of {short(repr(theirs[part]))}"
             found.first_output = Probe("output", "unset", output, problem)
     if found.outputs_read_differently:
         first = recognise(list(outputs)[:MOST_RECOGNISED])[0]
@@ -125,9 +126,3 @@ def _compare_outputs(found: Diagnosis, fmt: Format, derived: Format, outputs: Se
 def _gist(message: Message) -> dict[str, Any]:
     calls = [(call.name, loaded(call.arguments), call.status) for call in message.tool_calls]
     return {"calls": calls, "content": message.content, "reasoning": message.reasoning}
-
-
-def _shown(text: str, most: int = 300) -> str:
-    """Return a text on one line."""
-    line = text.encode("unicode_escape").decode() if "\n" in text else text
-    return line if len(line) <= most else line[:most] + " ..."

@@ -2,7 +2,7 @@
 
 Strategy: skeletons choose fragments and fill in their markers, and add by role only what is particular to a template;
 the builder keeps names unique and one terminal per text.  The machine that it writes is the source, as of a shipped
-format; whatever follows from fragments and tags is added by `composition`, and read from the result where it is needed
+format; whatever follows from fragments and tags is added by `composition`, and read from the result if it is needed
 here.  A path through states is a sequence of symbols: each step adds the transition and the symbol together, so that
 the two files cannot drift apart.  A marker is cut into *pieces* at its blanks and at brackets, and blanks are allowed
 between any two, as a model may write more or fewer of them than the template does.
@@ -18,15 +18,14 @@ from typing import Any
 
 from toolgram.formats import grammar_home
 from toolgram.limits import MOST_BLANKS
-from toolgram.spec.composition import MALFORMED, START, compose, fragment_loader, names_in
-from toolgram.spec.data import END, RECOVERY_TRIGGERS, TEXT, Literal, Run
+from toolgram.spec.composition import START, compose, fragment_loader, names_in
+from toolgram.spec.data import Literal, Run
 from toolgram.spec.declarations import FREE_TEXT, slashed
 from toolgram.spec.machine_file import MachineFile
 from toolgram.spec.machine_text import machine_text
 
 BLANK = "WS"
 TEXTS = ("content", "reasoning", "malformed")  # the tags of the states in which a call may begin
-_FOLLOWING = (TEXT, END, *RECOVERY_TRIGGERS)  # triggers of the rows that follow from states
 _BLANK_CLASS = "[ \t\r\n]"
 # Between two complete markers: neither continues in the other.
 _BETWEEN = re.compile(
@@ -51,43 +50,20 @@ class FormatBuilder:
     comment: str = ""
     initial: str = START
     fragments: list[dict[str, str]] = field(default_factory=list)
-    recovered: str = ""  # the state after what is left of a broken call, where no fragment says
+    recovered: str = ""  # the state after what is left of a broken call, if no fragment says
     terminals: dict[str, Literal | Run] = field(default_factory=dict)
     states: dict[str, _State] = field(default_factory=dict)
     rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
     imports: dict[str, list[str]] = field(default_factory=dict)  # what the grammar imports: module -> names
-    texts: dict[str, str] = field(default_factory=dict)  # terminals that are no triggers: name -> regular expression
     taken: set[str] = field(default_factory=lambda: {START})  # names of states, those of fragments included
     owed: list[tuple[str, str]] = field(default_factory=list)  # opening markers, with the closing ones that calls owe
-    open_ended: dict[str, set[str]] = field(default_factory=dict)  # states of a call that anything but these ends
 
     def use(self, fragment: str, names: Mapping[str, str]) -> None:
         """Import a fragment. `names` are its markers, and new names for its states, exits and JSON paths."""
         given = {key: value for key, value in names.items() if key != value}
         self.fragments.append({"fragment": fragment, **given})
         self.taken |= {given.get(name, name) for name in names_in(_load(fragment), _load)}
-
-    def fold(self, fragment: str, names: Mapping[str, str]) -> bool:
-        """Import a fragment in place of states and rows, where they say all that it says. Returns whether they do."""
-        known = names_in(_load(fragment), _load)
-        given = {key: value for key, value in names.items() if key != value and key in known}
-        entry = {"fragment": fragment, **given}
-        said = compose(MachineFile("", {"format": {}, "machine": {"import": [entry]}}, {}), _load).data["machine"]
-        rows: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
-        for row in said["transitions"]:
-            for source in sources_of(row):
-                rows["malformed" if source == MALFORMED else source, row["trigger"]] = row["dest"], _actions(row)
-        recovered = rows[next(key for key in rows if key[1] == "recovered")][0]
-        rows = {key: row for key, row in rows.items() if key[1] not in _FOLLOWING}
-        if any(self.rows.get(key) != row for key, row in rows.items()):
-            return False
-        self.fragments.append(entry)
-        self.rows = {key: row for key, row in self.rows.items() if key not in rows}
-        tags = {state["name"]: tuple(state.get("tags", ())) for state in said["states"] if state["name"] != START}
-        self.states = {name: state for name, state in self.states.items() if tags.get(name) != state.tags}
-        self.recovered = "" if self.recovered == recovered else self.recovered
-        return True
 
     def literal(self, role: str, text: str) -> str:
         """Return the terminal that is `text`, named by its role unless it has a name already."""
@@ -179,19 +155,12 @@ class FormatBuilder:
         known += dict.fromkeys(name for name in names if name not in known)
 
     def _free(self, role: str) -> str:
-        return _numbered(role, {*self.terminals, *self.texts, *FREE_TEXT})
+        return _numbered(role, {*self.terminals, *FREE_TEXT})
 
     def composed(self) -> Mapping[str, Any]:
         """Return the machine with its fragments put in, and with the rows that follow from the states."""
         machine: Mapping[str, Any] = compose(self._machine_file(), _load).data["machine"]
         return machine
-
-    def end_open_calls(self, machine: Mapping[str, Any]) -> None:
-        """Close each call that nothing closes by what leads on from its state."""
-        for row in machine["transitions"]:
-            for state in set(sources_of(row)) & set(self.open_ended):
-                if row["trigger"] not in (BLANK, *self.open_ended[state]):
-                    self.rows[state, row["trigger"]] = row["dest"], ("close_arguments", "end_call", *_actions(row))
 
     def grammar(self) -> str:
         """Return the text of the .lark file."""
@@ -200,8 +169,6 @@ class FormatBuilder:
         rules = [*self.rules, f"_ws: {BLANK}*"] if any("_ws" in rule for rule in self.rules) else self.rules
         known = {name for names in self.imports.values() for name in names}
         terminals = [f"{name}: {_written(shape)}" for name, shape in self.terminals.items() if name not in known]
-        for name, pattern in self.texts.items():
-            terminals.append(f"{'%override ' if name in known else ''}{name}: /{slashed(pattern)}/")
         own = [name for name in self.declared() if name not in known]
         terminals += [f"%declare {' '.join(own)}"] if own else []
         parts = [about, imports, [" ".join(rule.split()) for rule in rules], terminals]
@@ -271,11 +238,6 @@ def sources_of(row: Mapping[str, Any]) -> list[str]:
     return [row["source"]] if isinstance(row["source"], str) else row["source"]
 
 
-def _actions(row: Mapping[str, Any]) -> tuple[str, ...]:
-    after = row.get("after", ())
-    return (after,) if isinstance(after, str) else tuple(after)
-
-
 def _load(fragment: str) -> Any:
     return fragment_loader([grammar_home().parent / "machines"])(fragment)
 
@@ -285,7 +247,7 @@ def _one_or_all(names: Sequence[str]) -> str | list[str]:
 
 
 def _numbered(role: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number where it is taken."""
+    """Return the name, with a number if it is taken."""
     name, number = role, 2
     while name in taken:
         name, number = f"{role}_{number}", number + 1

@@ -38,7 +38,7 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
     closers = [*pieces(markers.per_call_end)]
     literals = [shape.text for shape in builder.terminals.values() if isinstance(shape, Literal)]
     several = listed or not any(text[0] == "[" for text in literals)
-    python = calls.arguments.style is ArgumentsStyle.PYTHON_DICT or result.json_fields.almost
+    python = calls.arguments.style is ArgumentsStyle.PYTHON_DICT
     if before or python:  # nothing tells a call without a marker from prose but that it is JSON
         builder.about["python_json"] = True
     if result.json_fields.name_is_key:
@@ -46,19 +46,17 @@ def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[s
         builder.take("named_envelope", "call_list", "envelope")
     else:
         _Keys(builder, result.json_fields).add()
-    rule, alone, alone_end = _opening(builder, result, outer, before)
+    rule = _opening(builder, outer, before)
     said = calls.separator.strip()  # between the members of a list, the list has it
     closed = bool(closers or pieces(section_end))
     again = "" if before and closed and (listed or not said) else _separator(builder, said, before)
     rule += _objects(builder, before, closers, again, several)
     leaving = [DONE]
-    both = ([*closers, *pieces(section_end)], alone_end)
-    closing = [add_closers(builder, "TOOL_CALL_END", texts, [DONE], leaving) for texts in both if texts]
-    for text in dict.fromkeys(text for texts in both for text in texts[:1]):
-        close_arguments(builder, text, DONE)
-    builder.owe([*outer, *before], both[0])
-    builder.owe(alone, alone_end)
-    rule += closing if len(closing) < 2 else [f"({' | '.join(closing)})"]
+    closing = [*closers, *pieces(section_end)]
+    if closing:
+        rule.append(add_closers(builder, "TOOL_CALL_END", closing, [DONE], leaving))
+        close_arguments(builder, closing[0], DONE)
+    builder.owe([*outer, *before], closing)
     builder.rules.insert(0, f"calls.3: {' '.join(rule)}")
     return leaving
 
@@ -80,10 +78,8 @@ def _objects(
     return rule
 
 
-def _opening(
-    builder: FormatBuilder, result: DiffAnalysisResult, outer: list[str], before: list[str]
-) -> tuple[list[str], list[str], list[str]]:
-    """Return the markers that lead to the JSON: their rule, and the markers around a sole call of its own."""
+def _opening(builder: FormatBuilder, outer: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Return the rule of the markers that lead to the JSON."""
     rule: list[str] = []
     path = Path(builder, list(TEXTS))
     if outer:
@@ -92,28 +88,11 @@ def _opening(
             inner.step(name, builder.state("WAITING_FOR_TOOL_CALL", "held"))
         rule.append(f"({inner.text()})?")
         path = Path(builder, [*TEXTS, *inner.states])
-    alone, alone_end = _alone(builder, result, before)
-    rule.append(path.markers("TOOL_CALL", before, LIST).text())
-    if alone:
-        sole = Path(builder, list(TEXTS)).markers("SOLE_TOOL_CALL", alone, LIST)
-        rule = [f"({' '.join(rule)} | {sole.text()})"]
-    return rule, alone, alone_end
-
-
-def _alone(builder: FormatBuilder, result: DiffAnalysisResult, before: list[str]) -> tuple[list[str], list[str]]:
-    """Return the markers around a sole call, if they are not those of several."""
-    assert result.calls is not None
-    if result.calls.single is None or not before:
-        return [], []
-    start, end = result.calls.single
-    markers = result.markers
-    opening = whole(builder, start.rstrip().removesuffix("[") + markers.per_call_start)
-    closing = pieces(markers.per_call_end + end.lstrip().removeprefix("]"))
-    return (opening, closing) if opening and opening != before else ([], [])
+    return [*rule, path.markers("TOOL_CALL", before, LIST).text()]
 
 
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
-    """Return what is between two calls, where it is more than blanks."""
+    """Return what is between two calls, if it is more than blanks."""
     text = text or ";"
     if builder.has(text) and not before:
         text = ","
@@ -135,7 +114,7 @@ def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
 class _Keys:
     """The keys of a call: those of the shared fragment, others that mean the same, and those that mean nothing.
 
-    A key of the template is another spelling of the fragment's; where it means something else there, the fragment's
+    A key of the template is another spelling of the fragment's; if it means something else there, the fragment's
     is renamed.
     """
 

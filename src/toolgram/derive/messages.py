@@ -9,7 +9,6 @@ prints alike (a text with and without blanks at its edges) are the same value.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -56,19 +55,14 @@ _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
 
 def write_messages(template: ChatTemplate, result: DiffAnalysisResult) -> tuple[Written, ...]:
     """Render every message, after every generation prompt. What the template refuses or does not print is left out."""
-    writer, found = _Writer(template, result), []
+    writer, found = Writer(template, result), []
     for case, prompt in _cases(result):
         look(f"rendering the messages of the proof ({case.name})")
         try:
-            found.append(writer.write(_with_ids(result, case), prompt))
+            found.append(writer.write(case, prompt))
         except NotExpressible:
             continue
     return tuple(found)
-
-
-def write_message(template: ChatTemplate, result: DiffAnalysisResult, case: Case, prompt: str = "unset") -> Written:
-    """Render one message after a generation prompt. Raises NotExpressible if the template does not print all of it."""
-    return _Writer(template, result).write(case, prompt)
 
 
 def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
@@ -116,15 +110,7 @@ def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
             yield Case(f"content that ends in {begun!r}", f"The smaller one is a {begun}")
 
 
-def _with_ids(result: DiffAnalysisResult, case: Case) -> Case:
-    """Return the case with ids that carry the name, where the template prints no other name."""
-    if result.calls is None or not result.calls.name_in_id:
-        return case
-    calls = tuple(replace(call, id=f"functions.{call.name}:{at}") for at, call in enumerate(case.calls))
-    return replace(case, calls=calls)
-
-
-class _Writer:
+class Writer:
     """Renders the messages of the proof. What is printed of a message is asked once for all that have these parts."""
 
     def __init__(self, template: ChatTemplate, result: DiffAnalysisResult) -> None:
@@ -144,7 +130,8 @@ class _Writer:
         if not whole:
             raise NotExpressible("the template does not print all of it")
         output = self._cut(self._continued(text, thinks, case, prompt), case)
-        return Written(case, prompt, self.result.prompts[prompt].tail, output, self._alike(case, text))
+        tail = self.result.prompts[prompt].before + self.result.prompts[prompt].text
+        return Written(case, prompt, tail, output, self._alike(case, text))
 
     def render(self, case: Case) -> str | None:
         """Render a message; None if the template refuses it."""
@@ -159,8 +146,8 @@ class _Writer:
         return all(self.render(other) != text for other in others), thinks
 
     def _alike(self, case: Case, text: str) -> Case | None:
-        """Return another message that is rendered as this one is: without what is null, without blanks at edges, with a
-        text for what is empty, or with its content as a thought."""
+        """Return another message that is rendered as this one is: without what is null, without blanks at edges, or
+        with its content as a thought."""
         others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
         for changed in zip(*(_changed(call.arguments) for call in case.calls), strict=True):
             calls = (replace(call, arguments=each) for call, each in zip(case.calls, changed, strict=True))
@@ -208,29 +195,13 @@ def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
     return turn.partition(answer)[2]
 
 
-def _emptied(value: Any) -> Any:
-    """Return the value with an empty text for each empty list and object."""
-    if isinstance(value, Mapping):
-        return {key: _emptied(each) for key, each in value.items()} or ""
-    return ([_emptied(each) for each in value] or "") if isinstance(value, list) else value
-
-
 def _changed(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the arguments without what is null, without blanks at edges, and with a text for what is empty."""
+    """Return the arguments without what is null, and without blanks at edges."""
     some = {key: each for key, each in arguments.items() if each is not None}
     found = [some]
     for given in (arguments, some):
         found.append({key: each.strip() if isinstance(each, str) else each for key, each in given.items()})
-        found.append({key: _emptied(each) for key, each in given.items()})
     return found
-
-
-def loses_empties(written: Written) -> bool:
-    """Return whether the template prints empty lists and objects like an empty text."""
-    if written.alike is None:
-        return False
-    one, other = (json.dumps([dict(call.arguments) for call in case.calls]) for case in (written.case, written.alike))
-    return any(empty in one and empty not in other for empty in (": {}", ": []"))
 
 
 _SHOWN = ("reasoning, content and a call", "content and a call", "two calls", "one call", "reasoning and content")

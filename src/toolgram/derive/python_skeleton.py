@@ -2,7 +2,7 @@
 
 Strategy: the fragments of the shipped pythonic formats, with this template's markers.  Python's own brackets tell where
 a call ends, so the rest is a name, a parenthesis, and what is between two calls.  Models write Python, whatever
-became of quotes and commas in the history that a template prints; where it prints no Python, Python is read all the
+became of quotes and commas in the history that a template prints; if it prints no Python, Python is read all the
 same, and that is left unexplained.
 """
 

@@ -3,7 +3,7 @@
 R1 compares an answer with and without reasoning, R3 the reasoning before content with the reasoning before calls: what
 follows the reasoning in both ends it.  R2 compares the generation prompts with thinking on, off and left alone: what
 they add to the role header opens a thought, or opens and closes one.  A template that drops the thoughts it is given
-still shows their markers in R2; and where it cuts an answer in two at some text, that text is shown by an answer which
+still shows their markers in R2; and if it cuts an answer in two at some text, that text is shown by an answer which
 has it.
 """
 
@@ -140,7 +140,7 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
 
 
 def _without_openings(conversation: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return what follows reasoning, less what content and calls begin with where no reasoning comes before either."""
+    """Return what follows reasoning, less what content and calls begin with if no reasoning comes before either."""
     turns = [
         conversation.body(conversation.turn(CONTENT) or ""),
         conversation.body(conversation.turn(None, None, CALLS[:1]) or ""),
@@ -154,7 +154,7 @@ def _without_openings(conversation: Conversation, middle: str, before_call: Sequ
 
 
 def _leading_marker(middle: str, start: str, after: str) -> str:
-    """Return the end of reasoning where only content follows: all of the middle, less what opens the content."""
+    """Return the end of reasoning if only content follows: all of the middle, less what opens the content."""
     markers = markers_of(middle)
     closing = markers_of(after)
     if len(markers) > 1 and closing and any(mirrors(markers[-1], each) for each in closing):

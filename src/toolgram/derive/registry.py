@@ -7,7 +7,6 @@ A call that is JSON when its slots are filled is JSON-native, and its keys are r
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,8 +28,6 @@ from toolgram.derive.result import (
 
 _NAME, _ID, _INDEX = "qname", "qid", "907"
 _HOLDING = (Slot.NAME, Slot.ARGUMENTS)
-_OPENED = re.compile(r"\{\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*(?P<end>[\"']?)\Z")
-_SEPARATED = re.compile(r"(?P<end>[\"']?)\s*(?P<comma>,?)\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_]\w*)(?P=quote)\s*:\s*")
 
 
 def name_markers(
@@ -50,14 +47,13 @@ def name_markers(
         "tool_section_end": calls.section_end,
         "call_separator": calls.separator,
     }
-    found = _json_call(calls) or _almost_json(calls)
+    found = _json_call(calls)
     if found is not None:
         start, end, fields = found
         around |= {"per_call_start": start, "per_call_end": end}
         return MarkerRegistry(**around), fields, ToolFormat.JSON_NATIVE
     around |= _tag_markers(calls)
-    fields = JsonFields(almost=_nearly(calls) is not None)
-    return MarkerRegistry(**around), fields, _tag_format(calls)
+    return MarkerRegistry(**around), JsonFields(), _tag_format(calls)
 
 
 def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
@@ -74,30 +70,6 @@ def _json_call(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
         if found is not None and found[1] > max(places.values()):
             return text[:at], text[found[1] :], _json_fields(found[0], calls)
     return None
-
-
-def _almost_json(calls: CallsFormat) -> tuple[str, str, JsonFields] | None:
-    """Return the same for a call that is an object but for the kind of its quotes, or its last brace."""
-    found = _nearly(calls)
-    if found is None:
-        return None
-    opened, separated = found
-    quoted = opened["quote"] and opened["end"] and separated["end"] and separated["comma"] and separated["quote"]
-    if not quoted:
-        return None
-    after = str(calls.pattern[4]).lstrip() if len(calls.pattern) > 4 else ""
-    fields = JsonFields(name_field=opened["key"], args_field=separated["key"], almost=True)
-    return str(calls.pattern[0])[: opened.start()], after.removeprefix("}"), fields
-
-
-def _nearly(calls: CallsFormat) -> tuple[re.Match[str], re.Match[str]] | None:
-    """Return what is before and after the name of a call, where both read like parts of a JSON object."""
-    if len(calls.pattern) not in (4, 5) or calls.pattern[1::2] != (Slot.NAME, Slot.ARGUMENTS):
-        return None
-    if calls.arguments.style is ArgumentsStyle.TAGGED:
-        return None
-    opened, separated = _OPENED.search(str(calls.pattern[0])), _SEPARATED.fullmatch(str(calls.pattern[2]))
-    return (opened, separated) if opened and separated and opened["key"] != separated["key"] else None
 
 
 def _json_fields(value: dict[str, Any], calls: CallsFormat) -> JsonFields:

@@ -122,7 +122,7 @@ class ChatTemplate:
         return {**listed, **usual, **self.tokens, **self.kwargs, **(kwargs or {})}
 
     def _render_leniently(self, variables: dict[str, Any], most: int = MAX_RENDERING) -> str | TemplateError:
-        """Render; where a template changes lists of its own, which `transformers` refuses, let it, on copies."""
+        """Render; if a template changes lists of its own, which `transformers` refuses, let it, on copies."""
         if not self.environment.lenient:
             result = self._render(variables, most)
             if not (isinstance(result, TemplateError) and isinstance(result.__cause__, SecurityError)):

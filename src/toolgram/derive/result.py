@@ -73,8 +73,6 @@ class ValueEncoding(Enum):
     PYTHON = "python"  # str() of the Python value
     PYTHON_REPR = "python_repr"  # repr(), with quotes around text
     JSON_ESCAPED = "json_escaped"  # as inside a JSON string, without its quotes
-    NOTATION = "notation"  # like JSON, with quotes of its own kind
-    ELEMENTS = "elements"  # members and items are elements inside
     OMITTED = "omitted"  # the argument is not written at all
     EMPTY = "empty"  # nothing is written in the place of the value
     UNKNOWN = "unknown"
@@ -123,29 +121,13 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
-    """Elements inside a value: what their opening and closing tags begin with, how a list's items are called, what
-    stands for null (None: its element is left out), whether `True` and `None` are Python's, and the name of the
-    argument's own element, where it is not that of the argument."""
-
-    opening: str
-    closing: str
-    item: str
-    null: str | None
-    python: bool
-    own: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ValueStyle:
     """A tagged value of one JSON type: its encoding, and the texts right before and after it, up to the next slot."""
 
     encoding: ValueEncoding
     before: str
     after: str
-    notation: tuple[str, str] | None = None  # the quotes of a notation that is else like JSON
     wrapped: tuple[str, str] | None = None  # markers around some texts, inside those of a value: `<![CDATA[`, `]]>`
-    elements: Elements | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +146,7 @@ class ArgumentsFormat:
 class CallsFormat:
     """How the calls of a turn are written: section start, the pattern of each with `separator` between, section end.
 
-    `single` is the (start, end) of a section with one call, where it is not that of a section with several;
-    `without_arguments` the pattern of a call that has none, where it is not that of one whose arguments are empty.
+    `single` is the (start, end) of a section with one call, if it is not that of a section with several.
     """
 
     pattern: Pattern
@@ -174,10 +155,8 @@ class CallsFormat:
     section_end: str = ""
     separator: str = ""
     single: tuple[str, str] | None = None
-    without_arguments: Pattern | None = None
     index_base: int = 0
     parallel: bool = True
-    name_in_id: bool = False  # only the id is printed, and must carry the name
 
 
 def filled(pattern: Pattern, values: Mapping[Slot, str]) -> str:
@@ -243,7 +222,6 @@ class JsonFields:
     array_wrapped: bool = False
     flat_arguments: bool = False  # the arguments are beside the name in the same object
     constants: Mapping[str, Any] = field(default_factory=dict)
-    almost: bool = False  # what is printed is no JSON, and reads like it
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,28 +236,18 @@ class GenerationPrompt:
     opened: str
     before: str = ""
 
-    @property
-    def tail(self) -> str:
-        """Return the prompt after the user's text."""
-        return self.before + self.text
-
 
 @dataclass(frozen=True, slots=True)
 class MessageForm:
     """How messages must be given to this template, as found by trying."""
 
-    empty_content: Any = ""  # what stands for no content: "", None, "absent", or a text that is taken out again
+    empty_content: str | None = ""  # what stands for no content
     reasoning_keys: tuple[str, ...] = ()
     content_in_blocks: bool = False  # content is a list of blocks of the type "text"
     reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"
     arguments_as_string: bool = False
-    ids: str = ""  # the kind of call ids that are given, one of `conversation.IDS`
-    with_results: bool = False  # the results of calls are given after them
     with_user: bool = False  # another message of the user is given after an answer
-    thought_with_calls: bool = False  # calls are given with a thought, whose text is taken out again
-    tools_with_calls: bool = False  # calls need declared tools, and other messages are refused where there are any
     tools: str = "typed"  # tools are declared with "typed" parameters, with "text" parameters only, or "none"
-    with_system: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)  # variables that the template needs to be defined
 
 
@@ -361,17 +329,16 @@ class DiffAnalysisResult:
     header: str  # the role header, as far as generation prompt and turns agree
     shapes: dict[Parts, Shape]
     calls: CallsFormat | None
-    prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" where there is a switch
+    prompts: dict[str, GenerationPrompt]  # "unset", and "on" and "off" if there is a switch
     switch: str  # the variable that turns thinking on and off, or ""
     turn_start: str  # blanks that are before content, after the role header
     turn_end: str  # of a turn of content, as the last message
     turn_end_after_calls: str
     form: MessageForm
     preserved_tokens: tuple[str, ...]
-    instructions: Mapping[str, str]  # what the prompt says of calls, where no turn shows them
-    prints_calls: str  # "yes", "no", or "refused" where it refused every message with calls
+    instructions: Mapping[str, str]  # what the prompt says of calls, if no turn shows them
+    prints_calls: str  # "yes", "no", or "refused" if it refused every message with calls
     report: Report
-    renders: int = 0
     written: tuple[Written, ...] = ()  # the messages of the proof
 
     @property

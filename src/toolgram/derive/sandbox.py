@@ -20,7 +20,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import BuiltinMethodType, MethodType
+from string import Formatter
 from typing import Any, NoReturn
 
 import jinja2
@@ -29,9 +29,8 @@ from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment, SandboxedFormatter
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
-from markupsafe import EscapeFormatter, Markup
 
 from toolgram.derive.budget import CLOCK
 from toolgram.derive.errors import CostlyTemplate, TemplateError
@@ -194,7 +193,7 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def _bounded(self, name: str, function: Callable[..., Any], shallow: frozenset[str]) -> Callable[..., Any]:
         """Return a filter or a test that pays, weighs and shows what it made."""
-        skipped = _is_passed(function)
+        skipped = int(getattr(function, "jinja_pass_arg", None) is not None)  # what jinja2 passes before
 
         @functools.wraps(function)  # with the mark that says what jinja2 passes first
         def bounded(*args: Any, **kwargs: Any) -> Any:
@@ -250,7 +249,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if isinstance(argument, slice):
             return self._made(obj[argument])
         if not _is_small(argument):
-            self.meter.weigh(argument)  # it is hashed, and shown where nothing is found
+            self.meter.weigh(argument)  # it is hashed, and shown if nothing is found
         return super().getitem(obj, argument)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -259,51 +258,16 @@ class Environment(ImmutableSandboxedEnvironment):
         return super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """`str.format` and `str.format_map` in the sandbox, each field bounded."""
-        if not isinstance(value, (MethodType, BuiltinMethodType)) or value.__name__ not in ("format", "format_map"):
+        """Return `str.format` and `str.format_map` in the sandbox, with their fields bounded."""
+        wrapped = super().wrap_str_format(value)
+        if wrapped is None:
             return None
-        text = value.__self__
-        if not isinstance(text, str):
-            return None
-        formatter = (
-            _BoundedEscapeFormatter(self, escape=text.escape) if isinstance(text, Markup) else _BoundedFormatter(self)
-        )
 
-        def wrapper(*args: Any, **kwargs: Any) -> str:
-            if value.__name__ != "format_map":
-                return type(text)(formatter.vformat(text, args, kwargs))
-            (mapping,) = args
-            return type(text)(formatter.vformat(text, (), mapping))
+        def bounded(*args: Any, **kwargs: Any) -> str:
+            _check_fields(value.__self__, self.meter.weigh(*args, *kwargs.values()))
+            return wrapped(*args, **kwargs)
 
-        return wrapper
-
-
-def _is_passed(function: Callable[..., Any]) -> int:
-    """Return how many arguments jinja2 passes before those of the template."""
-    return int(getattr(function, "jinja_pass_arg", None) is not None)
-
-
-class _BoundedFormatter(SandboxedFormatter):
-    """Formats in the sandbox, and no field wider than its bound."""
-
-    def __init__(self, environment: Environment, **kwargs: Any) -> None:
-        super().__init__(environment, **kwargs)
-        self._meter = environment.meter
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        _check_width(format_spec)
-        self._meter.weigh(value)
-        made: str = super().format_field(value, format_spec)
-        self._meter.pay(len(made))
-        return made
-
-    def convert_field(self, value: Any, conversion: Any) -> Any:
-        self._meter.weigh(value)
-        return super().convert_field(value, conversion)
-
-
-class _BoundedEscapeFormatter(_BoundedFormatter, EscapeFormatter):
-    """The same for text that is marked as safe."""
+        return bounded
 
 
 def instrument(parts: Sequence[nodes.Node]) -> None:
@@ -377,18 +341,27 @@ def _check_power(left: Any, right: Any) -> None:
         raise CostlyTemplate("computes a number beyond the limit")
 
 
-def _check_width(pattern: str | bytes) -> None:
+def _check_width(text: str) -> None:
     """Check a format's own numbers: none too large, nor all together."""
-    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
     numbers = "".join(c if c in "0123456789" else " " for c in text).split()
     if any(len(digits) > 5 for digits in numbers) or sum(map(int, numbers)) > MAX_SIZE:
         raise CostlyTemplate("formats to a width beyond the limit")
 
 
+def _check_fields(text: str, weight: int) -> None:
+    """Check `text.format(...)`: the width of a field is written in the text, and each field may show all values."""
+    widths = [width or "" for _, name, width, _ in Formatter().parse(text) if name is not None]
+    _check_width(" ".join(widths))
+    if any("{" in width for width in widths):
+        raise CostlyTemplate("formats to a width beyond the limit")
+    if len(widths) * weight > MAX_SIZE:
+        raise _too_long()
+
+
 def _check_percent(pattern: str | bytes, values: Any, weight: int) -> None:
     """`pattern % values`. A width may be among the values, and those of a mapping may be used many times."""
-    _check_width(pattern)
     text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    _check_width(text)
     given = values if isinstance(values, tuple) else (values,)
     stars = text.count("*")
     if stars and any(isinstance(each, int) and abs(each) * stars > MAX_SIZE for each in given):

@@ -3,8 +3,7 @@
 Strategy: each place gives the same things: a chat template (the one for tools, if there are several), the first and
 the last token, other special tokens, and the tokens at which generation ends.  `derive_format` does the rest.  Files
 are not trusted: what is of another kind than it should be is left out, and what cannot be read is one error.
-A tokenizer without a template writes messages by itself; there a format is taken that reads what it writes.  One that
-has a `response_template` of its own gives a second opinion on the messages of the proof.
+A tokenizer without a template writes messages by itself; there a format is taken that reads what it writes.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +74,7 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
 
     `variant` names one of several templates; without it, the one for tools is taken, then the default. `options` go to
     `derive_format`. A tokenizer of mistral-common has no template: the result is the shipped format that reads its
-    calls. If the tokenizer has a `response_template`, or the older `response_schema`, what that reads differently is a
-    warning of the report. Raises TemplateError if there is no template, and what `derive_format` raises.
+    calls. Raises TemplateError if there is no template, and what `derive_format` raises.
     """
     templates = getattr(tokenizer, "chat_template", None)
     if templates is None and hasattr(tokenizer, "encode_chat_completion"):
@@ -87,11 +85,7 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
     if isinstance(added, Mapping):
         source.special += [_text(token) for token in added.values() if getattr(token, "special", False)]
     source.special += [_text(token) for token in _listed(getattr(tokenizer, "all_special_tokens", ()))]
-    fmt = source.derive(variant, options)
-    report = fmt.report
-    assert report is not None, "a derived format has a report"
-    more = [each for each in _second_opinion(tokenizer, fmt) if each not in report.warnings]
-    return Format(fmt.spec, fmt.machine_text, replace(report, warnings=(*report.warnings, *more))) if more else fmt
+    return source.derive(variant, options)
 
 
 def from_pretrained_files(folder: str | Path, *, variant: str | None = None, **options: Any) -> Format:
@@ -286,45 +280,3 @@ def _recognised(turns: Sequence[str], place: str) -> Format:
     if found.rank != (1 + len(_CALLS), 0, 0, 0, 0):
         raise TemplateError(f"{place} has no chat template, and no shipped format reads the calls that it writes")
     return get_format(found.name)
-
-
-# --- a second opinion -----------------------------------------------------------------------------------------------
-
-_ASKED = ("response_template", "response_schema")
-_THOUGHTS = ("thinking", "reasoning_content", "reasoning")
-
-
-def _second_opinion(tokenizer: Any, fmt: Format) -> list[str]:
-    """Return a line for each message of the proof that the tokenizer's own `response_template` parses differently.
-
-    If it has none, its `response_schema` is used, which older versions of transformers have, and which parses the
-    output alone. Empty if it has neither, or if both agree. An exception is a disagreement.
-    """
-    report = fmt.report
-    asked = next((name for name in _ASKED if getattr(tokenizer, name, None)), "")
-    if report is None or report.analysis is None or not asked:
-        return []
-    found = []
-    for probe in report.probes:
-        prefix = report.analysis.prompts[probe.prompt].text
-        message = fmt.parse(probe.output, prefix=prefix, finish_reason="stop")
-        calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
-        try:
-            known = {"prefix": prefix} if asked == _ASKED[0] else {}
-            theirs = _parsed(tokenizer.parse_response(probe.output, **known))
-        except Exception as error:  # this is external code, on an untrusted template
-            found.append(f"the tokenizer's {asked} raises on {probe.case}: {str(error)[:120]}")
-            continue
-        if theirs != (message.content, message.reasoning, calls):
-            found.append(f"the tokenizer's {asked} reads {probe.case} otherwise")
-    return found
-
-
-def _parsed(message: Any) -> tuple[str | None, str | None, list[tuple[str, Any]]]:
-    """Return content, reasoning and calls. Such a template keeps blanks at the edges, and older ones give text."""
-    calls = [(each["function"]["name"], each["function"]["arguments"]) for each in message.get("tool_calls") or ()]
-    read = [(name, json.loads(given) if isinstance(given, str) else given) for name, given in calls]
-    thought = next((message[name] for name in _THOUGHTS if message.get(name)), None)
-    texts = (message.get("content"), thought)
-    content, reasoning = ((each.strip() or None) if isinstance(each, str) else None for each in texts)
-    return content, reasoning, read

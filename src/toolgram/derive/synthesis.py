@@ -2,7 +2,7 @@
 
 Strategy: text (content, reasoning, their wrappers) and calls are written by skeletons that know nothing of each other;
 here they are put into one format.  Skeletons of calls are in one table.  Nothing of any model is known here: the
-findings decide, and where they do not suffice the format reads text only and says so.
+findings decide, and if they do not suffice the format reads text only and says so.
 """
 
 from __future__ import annotations

@@ -25,10 +25,8 @@ from toolgram.derive.format_builder import (
 from toolgram.derive.result import ArgumentsStyle, CallsFormat, Pattern, Slot
 from toolgram.derive.text_skeleton import REPAIR_CALLS
 from toolgram.derive.value_skeleton import Arguments
-from toolgram.spec.composition import START
 
 Item: TypeAlias = str | Slot
-_NAMESPACE, _COUNTER = "functions.", ":"  # around a name that is in an id, as in `functions.get_weather:0`
 _ROLES: dict[Slot, tuple[str, ...]] = {
     Slot.NAME: ("PARSING_NAME", "name", "held"),
     Slot.ID: ("PARSING_CALL_ID", "call_id", "held"),
@@ -53,8 +51,6 @@ class _TagSkeleton:
     def __init__(self, builder: FormatBuilder, calls: CallsFormat) -> None:
         self.builder, self.calls = builder, calls
         items = items_of(calls.pattern)
-        if calls.name_in_id:
-            items = [Slot.NAME if item is Slot.ID else item for item in items]
         if Slot.NAME not in items:
             raise NotExpressible("a call shows no name")
         name, arguments = items.index(Slot.NAME), items.index(Slot.ARGUMENTS)
@@ -90,12 +86,11 @@ class _TagSkeleton:
             if items and isinstance(items[0], str) and isinstance(text, str):
                 items[: len(pieces(text))] = whole(builder, text)  # if their first piece means something else in text
         self.closed = [builder.closed("TOOL_COMPLETE") for _ in self._stops()]
-        self.open_ended = self.arguments is not None and not self.after
-        if self.open_ended and not isinstance(next(reversed(self.between), None), str):
-            raise NotExpressible("nothing closes a call, nor the name of one")
+        if self.arguments is not None and not self.after:
+            raise NotExpressible("nothing closes a call")
         if Slot.NAME not in self.after:
             self._rest(0 if self.arguments is None else min(1, len(self.after)))  # what closes comes before what begins
-        one = "open_call" if self.open_ended else "call" if self.arguments is None else "_one_call"
+        one = "call" if self.arguments is None else "_one_call"
         starts, rule = self._starts(one)
         body = self._one(Path(builder, starts))
         builder.owe(_texts([*self.before, *self.between]), self.closers)
@@ -110,7 +105,7 @@ class _TagSkeleton:
         builder.rules.append(f"calls.3: {' '.join(rule)}")
         if one == "_one_call":
             builder.rules.append("_one_call: call | _repair_several" if self.following else "_one_call: call")
-        builder.rules.append(f"{'open_call' if self.open_ended else 'call'}: {body}")
+        builder.rules.append(f"call: {body}")
         if self.arguments is not None:
             if self.unclosed:
                 builder.rules += self._repairs(rule[:-1], one)
@@ -161,19 +156,14 @@ class _TagSkeleton:
 
     def _one(self, path: Path) -> str:
         self._named(path)
-        shared, early = self._without_arguments()
-        if self.open_ended:
-            return self._open_ended(path)
-        self._follow(path, self.between[:shared])
-        aside = self._empty(path, *early) if early else ""
-        rest = path.fork()
-        self._follow(rest, self.between[shared:])
-        body = f"{rest.text()} {self._arguments(rest)}"
+        self._follow(path, self.between)
+        lead = path.text()
+        body = f"{lead} {self._arguments(path)}"
         if self.unclosed:
-            self.unclosed = f"{path.text()} {rest.text()} {self.unclosed}"
+            self.unclosed = f"{lead} {self.unclosed}"
         if self.following:
-            self.following = f"{path.text()} {rest.text()} {self.following}"
-        return f"{path.text()} ({body} | {aside})" if aside else f"{path.text()} {body}"
+            self.following = f"{lead} {self.following}"
+        return body
 
     def _named(self, path: Path) -> None:
         """From the beginning of a call to the end of its name."""
@@ -184,38 +174,9 @@ class _TagSkeleton:
             path.step(trigger, builder.state(*_expecting(following)), *actions)
             if not at and isinstance(item, str):
                 self.begun = trigger, path.states[0]
-        in_id = self.calls.name_in_id
-        first = class_of("<" + self._after_name() + (_COUNTER if in_id else ""))
+        first = class_of("<" + self._after_name())
         self.name = builder.run("NAME", first, first, 256)
-        if in_id:
-            space = builder.literal("NAMESPACE", _NAMESPACE)
-            builder.to(space, path.states, path.states[0])
-            path.symbols.append(f"({space} _ws)*")
         path.step(self.name, builder.state("PARSING_NAME_COMPLETED", "held"), "name")
-        if in_id:
-            index = builder.run("INDEX", "[0-9]", "[0-9]", 8)
-            counted = path.fork().step(builder.literal("COUNTER", _COUNTER), builder.state(*_ROLES[Slot.INDEX]))
-            counted.step(index, builder.state("PARSING_NAME_COMPLETED", "held"))
-            path.symbols.append(f"({counted.text()})?")
-            path.states = [*path.states, *counted.states]
-
-    def _empty(self, path: Path, role: str, text: str, count: int) -> str:
-        """Add a call without arguments that ends with this text, with which so many items of `after` are over."""
-        trigger = self.builder.literal(role, text)
-        self.builder.to(trigger, path.states, self._stop(count), "start_call", "no_arguments", "end_call")
-        return f"{trigger} {self._rest(count)}"
-
-    def _open_ended(self, path: Path) -> str:
-        """Add a call that nothing closes: what follows its name makes it certain, and what comes next ends it."""
-        assert self.arguments is not None
-        builder = self.builder
-        self._follow(path, self.between[:-1])
-        trigger = builder.literal("NAME_END", str(self.between[-1]))
-        path.step(trigger, self.closed[0], "start_call", "open_arguments", blanks=False)
-        texts = [*self.section_end[:1], *self.before[:1], *([self.separator] if self.separator else [])]
-        arguments = self.arguments.build(path, [text for text in texts if isinstance(text, str)], self.closed[0])
-        builder.recovered = START  # no argument can follow: the call has failed
-        return f"{path.text()} _ws {arguments}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
         """Return the terminal of a marker or slot, and what becomes of its text."""
@@ -252,40 +213,16 @@ class _TagSkeleton:
             at += 1
 
     def _after_name(self) -> str:
-        """Return the characters with which what follows a name may begin, where they cannot be part of a name."""
+        """Return the characters with which what follows a name may begin, if they cannot be part of a name."""
         texts = [item for item in self.between[:1] if isinstance(item, str)]
         closers = [item for item in self.after[:1] if isinstance(item, str)]
         if not texts:
-            texts = ["{", '"' * self.encoded] if self.arguments is None else [self.arguments.first_text(), *closers]
-        if self.calls.without_arguments is not None:
-            texts += [item for item in items_of(self.calls.without_arguments) if isinstance(item, str)]
+            texts = ["{", '"' * self.encoded] if self.arguments is None else [*self.arguments.prefix[:1], *closers]
         behind = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
         texts += [text for text in behind if isinstance(text, str)]
         if Slot.NAME in self.after:
             texts += [item for item in self.after if isinstance(item, str)]
         return "".join(text[0] for text in texts if text and not text[0].isalnum())
-
-    def _without_arguments(self) -> tuple[int, tuple[str, str, int] | None]:
-        """Return where a call without arguments leaves the others, and how it ends: the role of a marker, the marker,
-        and how many items of `after` are over with it."""
-        if self.calls.without_arguments is None:
-            return len(self.between), None
-        items = items_of(self.calls.without_arguments)
-        rest = items[items.index(Slot.NAME) + 1 :] if Slot.NAME in items else []
-        shared = 0
-        while shared < min(len(rest), len(self.between)) and rest[shared] == self.between[shared]:
-            shared += 1
-        tail = rest[shared:]
-        at = len(self.after) - len(tail)
-        if tail and Slot.ARGUMENTS not in rest and tail == self.after[at:] and isinstance(tail[0], str):
-            return shared, ("CALL_END", tail[0], at + 1)
-        own = "".join(item for item in tail if isinstance(item, str))
-        prefix = "" if self.arguments is None else self.arguments.first_text()
-        usual = prefix + "".join(item for item in [*self.between[shared:], *self.after] if isinstance(item, str))
-        texts = all(isinstance(item, str) for item in [*tail, *self.between[shared:], *self.after])
-        if texts and prefix and own == usual:
-            return shared, ("EMPTY_CALL_END", own, len(self.after))
-        return len(self.between), None
 
     def _arguments(self, path: Path) -> str:
         """Add the arguments and what closes the call; return their rule."""
@@ -295,8 +232,6 @@ class _TagSkeleton:
             self.parsing = builder.state("PARSING_ARGUMENTS", "arguments", *["encoded"] * self.encoded)
             builder.to("object_start", path.states, self.parsing, "start_call")
             builder.to("object_end", self.parsing, self._stop(0), "end_call")
-            names = {"WAITING_FOR_ARGUMENTS_START": path.states[0], "TOOL_COMPLETE": self._stop(0)}
-            builder.fold("object_arguments", names)
             return f"arguments {self._rest(0)}"
         held = list(path.states)
         closers = [str(item) for item in self.after[:1]]
@@ -309,8 +244,6 @@ class _TagSkeleton:
         if self.arguments.values:
             return self._open_values(path.states, body, first, dest)
         builder.to(first, "malformed", dest)
-        names = {"WAITING_FOR_ARGUMENTS_START": held[0], "CALL_END": first, "CALL_COMPLETE": dest}
-        self.arguments.fold(names)
         whole, unclosed = f"{body} {first} {self._rest(1)}", self._unclosed()
         return f"({whole}{unclosed})" if unclosed else whole
 

@@ -155,7 +155,6 @@ class TextSkeleton:
         if self.think_ends and not self.think:
             builder.to(self.think_ends[0], spoken, START)
         machine = builder.composed()
-        builder.end_open_calls(machine)
         builder.rules[:0] = self._rules(machine, calls)
         return machine
 

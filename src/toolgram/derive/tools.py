@@ -15,15 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import between, common_suffix, find_slots, markers_of, split_junction
+from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
 from toolgram.derive.conversation import (
     CALLS,
     CONTENT,
     EITHER,
-    FILLER,
-    IDS,
-    NOTHING,
     REASONING,
     TYPED,
     Conversation,
@@ -41,13 +38,11 @@ from toolgram.derive.result import (
     Slot,
     ValueEncoding,
     ValueStyle,
-    filled,
     framed,
     shown,
 )
 from toolgram.observing.probes import Call
 
-_EMPTY = {ArgumentsStyle.JSON_STRING: '"{}"', ArgumentsStyle.TAGGED: ""}
 _READABLE = (ArgumentsStyle.JSON, ArgumentsStyle.TAGGED, ArgumentsStyle.JSON_STRING)
 
 
@@ -62,45 +57,21 @@ class Calls:
 
 
 def settle_calls(conversation: Conversation) -> ArgumentsStyle | None:
-    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none.
-
-    Where it refuses them in every form, they are tried with ids of other kinds, with results after them, and with a
-    thought.
-    """
-    plain = conversation.form
-    tools = EITHER if plain.tools == "none" else (False,)
-    for form in forms(plain, tools_with_calls=tools, thought_with_calls=EITHER, ids=IDS, with_results=EITHER):
-        conversation.form = form
-        style, refused = _settle(conversation)
-        if not refused:
-            needed = [f"ids like {conversation.given_id(CALLS[0])!r}"] * bool(form.ids)
-            needed += ["results after them"] * form.with_results + ["a thought"] * form.thought_with_calls
-            needed += ["tools"] * form.tools_with_calls
-            if needed:
-                how = f"calls are given with {' and '.join(needed)}"
-                conversation.found("T1", how, "in any other form they are refused")
-            return style
-    conversation.form = plain
-    return None
-
-
-def _settle(conversation: Conversation) -> tuple[ArgumentsStyle | None, bool]:
-    """Return the style for one kind of ids, and whether every form was refused."""
-    plain, fallback, refused = conversation.form, None, True
-    either = list(forms(plain, arguments_as_string=EITHER, empty_content=("", None, "absent", FILLER)))
+    """Find the form in which the template prints calls, and the style of their arguments. None if it prints none."""
+    fallback = None
+    either = list(forms(conversation.form, arguments_as_string=EITHER, empty_content=("", None)))
     for conversation.form in either:
         turn = conversation.turn(None, None, CALLS[:1])
-        refused = refused and turn is None
         if turn is None or not (CALLS[0].name in turn or CALLS[0].id in turn):
             continue
         style = style_of(turn, CALLS[0].arguments)
         readable = style in _READABLE and not (conversation.form.arguments_as_string and _is_text(turn, style))
         if style is not None and readable:
-            return _settled(conversation, style, turn), False
+            return _settled(conversation, style, turn)
         if style is not None and fallback is None:
             fallback = conversation.form, style
     conversation.form = fallback[0] if fallback else either[0]
-    return fallback[1] if fallback else None, refused
+    return fallback[1] if fallback else None
 
 
 def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
@@ -112,8 +83,6 @@ def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
 def _settled(conversation: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
     if conversation.form.arguments_as_string:
         conversation.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
-    if conversation.form.empty_content == FILLER:
-        conversation.found("T1", "calls are printed beside content only", "without content they are refused", turn)
     if conversation.form.empty_content == "":
         empty, conversation.form = conversation.form, replace(conversation.form, empty_content=None)
         shorter = conversation.turn(None, None, CALLS[:1])
@@ -174,9 +143,8 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
     pattern: Pattern = _pattern([start, *calls.one.texts(0)[1:-1], end], slots)
     single = _single(before, after, start, end, section_start, section_end)
     result = CallsFormat(pattern, arguments, section_start, section_end, separator, single, index_base=calls.base)
-    result = replace(result, parallel=bool(calls.several), name_in_id=Slot.NAME not in pattern)
-    closing = end + (single or (section_start, section_end))[1]
-    return _report(conversation, _learn_empty(conversation, result, calls.one.tail(0).removeprefix(closing)), calls)
+    result = replace(result, parallel=bool(calls.several))
+    return _report(conversation, result, calls)
 
 
 def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> CallsFormat:
@@ -189,8 +157,6 @@ def _report(conversation: Conversation, result: CallsFormat, calls: Calls) -> Ca
         conversation.leave_unexplained("the template prints two calls, and not one after the other as it prints one")
     elif not result.parallel:
         conversation.warn("the template does not print two calls in one message")
-    if result.name_in_id:
-        conversation.warn("the template prints the id of a call and not its name; the id must carry the name")
     return result
 
 
@@ -297,9 +263,6 @@ def _learn_types(conversation: Conversation, pattern: ArgumentPattern) -> dict[s
             styles[kind] = ValueStyle(ValueEncoding.UNKNOWN, before, default)
         else:
             styles[kind] = replace(style, after=style.after.removesuffix(rest))
-    unknown = sorted(kind for kind, style in styles.items() if style.encoding is ValueEncoding.UNKNOWN)
-    if unknown:
-        conversation.warn(f"how the template writes arguments of these types is not understood: {', '.join(unknown)}")
     return styles
 
 
@@ -313,24 +276,3 @@ def _stretches(conversation: Conversation, call: Call) -> dict[str, str]:
         first.setdefault(slot.label, (slot.start, slot.end))
     rows = sorted(first.items(), key=lambda row: row[1])
     return {key: turn[end:start].replace(key, "\0") for (key, (_, end)), (_, (start, _)) in pairwise(rows)}
-
-
-def _learn_empty(conversation: Conversation, result: CallsFormat, turn_end: str) -> CallsFormat:
-    """T6: how a call without arguments is written, where the pattern does not say it."""
-    body = _body(conversation, [NOTHING])
-    if NOTHING.name not in body and NOTHING.id not in body:
-        conversation.warn("a call without arguments is not printed")
-        return result
-    opening, closing = result.single or (result.section_start, result.section_end)
-    values = {Slot.NAME: NOTHING.name, Slot.ID: NOTHING.id, Slot.INDEX: str(result.index_base)}
-    predicted = filled(result.pattern, {**values, Slot.ARGUMENTS: _EMPTY.get(result.arguments.style, "{}")})
-    if opening + predicted + closing in body:
-        return result
-    slots = find_slots(body, [("name", NOTHING.name), ("id", NOTHING.id)])
-    lead = result.pattern[0] if isinstance(result.pattern[0], str) else ""
-    at = body.rfind(lead, 0, slots[0].start) if lead else slots[0].start
-    texts = between(body, slots)
-    texts[0], texts[-1] = body[at : slots[0].start], texts[-1].removesuffix(turn_end).removesuffix(closing)
-    pattern = _pattern(texts, [Slot(slot.label) for slot in slots])
-    conversation.found("T6", f"a call without arguments is {pattern!r}", "a call with empty arguments", body)
-    return replace(result, without_arguments=pattern)

@@ -6,15 +6,11 @@ calls and tells of none is known; that it refused to print them is not, nor is w
 
 from __future__ import annotations
 
-import html
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from urllib.parse import quote
 
 from toolgram.derive.analysis import TOLD_RESULTS, TOLD_TOOLS
 from toolgram.derive.candidates import Candidate
-from toolgram.derive.messages import loses_empties
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Part, ReasoningMode, ToolFormat, ValueEncoding
 
@@ -28,12 +24,9 @@ def find_unexplained(result: DiffAnalysisResult, taken: Candidate) -> list[str]:
         *_unprinted(result, taken),
         *(_of_calls(result.calls, result, taken) if result.calls else ()),
         *_opened(result, taken),
-        *(_encoded(result) if taken.failed else ()),
         *_refused(result),
         *_unproved(result, taken),
     ]
-    if any(map(loses_empties, result.written)):
-        found.append("empty texts, lists and objects inside values are printed alike")
     return list(dict.fromkeys(found))
 
 
@@ -82,34 +75,6 @@ def _opened(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
             rest = rest.replace(marker, "") if marker else rest
         if rest.strip():
             yield f"the generation prompt ends in {rest.strip()[:80]!r}; the template does not show what that opens"
-
-
-_ENCODED: Mapping[str, Callable[[str], str]] = {
-    "escaped for HTML": html.escape,
-    "escaped for URLs": quote,
-    "as a JSON string": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
-}
-
-
-def _encoded(result: DiffAnalysisResult) -> Iterator[str]:
-    """Texts that are printed in an encoding, and read without undoing it. JSON is undone where arguments are."""
-    for written in result.written:
-        for call in written.case.calls:
-            for text in call.arguments.values():
-                if isinstance(text, str) and (how := _encoding(text, written.output)) and "JSON" not in how:
-                    yield f"an argument is printed {how}, and read as it is printed"
-        for part, text in (("content", written.case.content), ("a thought", written.case.reasoning)):
-            if text and (how := _encoding(text, written.output)):
-                yield f"{part} is printed {how}, and read as it is printed"
-
-
-def _encoding(text: str, output: str) -> str:
-    """Return how a text is printed that is not printed unchanged; "" if that is not known."""
-    if not text or text in output:
-        return ""
-    found = (name for name, encode in _ENCODED.items() if encode(text) in output)
-    apart = "\n" in text and all(line in output for line in text.splitlines())
-    return next(found, "with something before or after each line" if apart else "")
 
 
 def _refused(result: DiffAnalysisResult) -> Iterator[str]:

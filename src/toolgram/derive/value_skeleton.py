@@ -1,24 +1,21 @@
 """Arguments that are written one by one, each with its key and its value in markers.
 
-Strategy: a template may frame values of different types differently, and the frame then tells the type.  Where text and
+Strategy: a template may frame values of different types differently, and the frame then tells the type.  If text and
 literals share one frame, the declared type of the parameter decides while parsing.  JSON that nothing closes ends by
-itself.  Blanks beside raw text belong to its markers where the template writes them, and may be missing there.
+itself.  Blanks beside raw text belong to its markers if the template writes them, and may be missing there.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import FormatBuilder, Path, class_of, one_of, pieces
-from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, Elements, ValueEncoding, framed
+from toolgram.derive.result import ArgumentsFormat, ArgumentSlot, ValueEncoding, framed
 
 _JSON = {ValueEncoding.JSON, ValueEncoding.JSON_ESCAPED}
 _LITERAL = {*_JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR}
-_SHARED_RULES = ("notated_value", "elements_value")
-_TAG_NAME = r"[^<>\/\s][^<>\s]{0,255}>"  # of an element, with the end of its tag
 _UNWRITTEN = {ValueEncoding.OMITTED, ValueEncoding.EMPTY, ValueEncoding.UNKNOWN}
 
 
@@ -45,10 +42,8 @@ class Frame:
     @property
     def rule(self) -> str:
         """Return the rule of the value."""
-        if "elements" in self.traits:
-            return "elements_value"
         if self.alone:
-            return "notated_value" if "notated" in self.traits else "json_value"
+            return "json_value"
         return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
 
 
@@ -68,8 +63,6 @@ class Arguments:
         if marked and len(afters) == 1 and not any(frame.after.strip() or frame.alone for frame in self.frames):
             self.blanks = afters.pop() + self.blanks  # the next marker ends it
             self.frames = [replace(frame, after="") for frame in self.frames]
-        self.key = ""
-        self.names: dict[str, str] = {}  # markers of the shared fragments: those of the first frame
         self.rules: list[str] = []
         self.values: list[str] = []  # the states of values that nothing of their own ends
         self.opened = ""  # the state after what begins an argument
@@ -77,24 +70,16 @@ class Arguments:
         self.text_alone = False  # only text, in the first state of values, has a closing marker
         self.unclosed = ""  # the rule of arguments of which the last has no closing marker; "" if it always has one
 
-    def first_text(self) -> str:
-        """Return the text with which an argument begins; "" if that is its key."""
-        return self.prefix[0] if self.prefix else ""
-
-    def build(self, path: Path, closers: Sequence[str], waiting: str = "") -> str:
+    def build(self, path: Path, closers: Sequence[str]) -> str:
         """Add the arguments after the (held) states of `path`, which ends up where another may come.
 
-        `closers` are the texts that may follow. Where nothing closes a call, free text may follow as well, and
-        `waiting` is the state in which the arguments begin and go on.
+        `closers` are the texts that may follow.
         """
         builder = self.builder
         if any(frame.open for frame in self.frames):
-            if waiting:
-                raise NotExpressible("nothing stands behind a raw value, by which its end could be told")
             return self._open_values(path, closers)
-        leaving = bool(waiting)
-        held = [] if leaving else path.states
-        waiting = waiting or builder.state("WAITING_FOR_ARGUMENT_KEY")
+        held = path.states
+        waiting = builder.state("WAITING_FOR_ARGUMENT_KEY")
         sources = [waiting]
         separator = ""
         if self.separator:
@@ -104,14 +89,10 @@ class Arguments:
             builder.loop_blanks(after)
             sources.append(after)
             separator = f"({name} _ws)? "
-        if not leaving:
-            builder.loop_blanks(waiting)
+        builder.loop_blanks(waiting)
         self._argument(held, sources, waiting, closers)
         path.states = [waiting]
-        if leaving:
-            begins = [shape for shape in [*self.prefix[:1], self.separator] if shape]
-            builder.open_ended[waiting] = {builder.literal("ARGUMENT", text) for text in begins} | {self.key}
-        if not leaving and waiting == "WAITING_FOR_ARGUMENT_KEY" and self.open:
+        if waiting == "WAITING_FOR_ARGUMENT_KEY" and self.open:
             self.unclosed = f"(argument _ws ({separator}argument _ws)* {separator})? open_argument"
             self.several = f"argument _ws ({separator}argument _ws)*"
             self.rules.append(f"open_argument: {self.open}")
@@ -146,20 +127,12 @@ class Arguments:
             rest = f"({' | '.join(names)}) _argument_rest"
         return f"(argument ({between}{rest})*)?"
 
-    def fold(self, names: Mapping[str, str]) -> None:
-        """Put the fragment of the shipped formats in the place of what it says, where it says that."""
-        for fragment in ("tagged_lines", "tagged_arguments", "tagged_keys"):
-            if self.builder.fold(fragment, {**self.names, **names}):
-                return
-
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
         builder = self.builder
         certain = ("start_call", "open_arguments")
-        unsure = bool(not self.prefix and not held)  # a key that begins like free text
-        key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED", *(["held"] if unsure else []))
-        self.key = key = self._key(closers)
+        key_done = builder.state("PARSING_ARGUMENT_KEY_COMPLETED")
+        key = self._key(closers)
         prefix = builder.literals("ARGUMENT", self.prefix)
-        self.names |= {"KEY": key, "ARGUMENT": prefix[0] if prefix else ""}
         symbols: list[str] = []
         opened = key_done
         if prefix:
@@ -233,33 +206,10 @@ class Arguments:
     def _value_rules(self) -> None:
         """Add the rules of the values."""
         builder = self.builder
-        rules = dict.fromkeys(frame.rule for frame in self.frames if frame.rule not in _SHARED_RULES)
+        rules = dict.fromkeys(frame.rule for frame in self.frames)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
-        notated = notation_of(self.form)
-        if notated is not None:
-            builder.about["notation"] = [*notated]
-            builder.take("notated", "notated_value", "NOTATED_STRING")
-        elements = elements_of(self.form)
-        if elements is not None:
-            self._elements(elements)
         if any(frame.rule == "json_value" for frame in self.frames):
             builder.take("json", "value")
-
-    def _elements(self, elements: Elements) -> None:
-        builder = self.builder
-        own = [elements.own] if elements.own else []
-        builder.about["notation"] = [elements.opening, elements.closing, elements.item, *own]
-        names = ("ELEMENT_OPEN_TAG", "ELEMENT_CLOSE_TAG", "ELEMENT_TEXT")
-        if elements.opening == "<":  # a text may have such a tag that nothing closes
-            builder.take("elements", *names)
-            self.rules += [
-                "elements_value: (ELEMENT_TEXT | ELEMENT_OPEN_TAG | _element)* ELEMENT_CLOSE_TAG",
-                "_element: ELEMENT_OPEN_TAG elements_value",
-            ]
-        else:
-            builder.take("elements", "elements_value", *names)
-        opening, closing = re.escape(elements.opening) + _TAG_NAME, re.escape(elements.closing) + _TAG_NAME
-        builder.texts |= dict(zip(names, (opening, closing, f"(?:(?!{opening}|{closing})[\\s\\S])+"), strict=True))
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """Return the markers between key and value, but for the last: shared by frames as far as they are the same."""
@@ -278,7 +228,7 @@ class Arguments:
         return text, state
 
     def _before(self, frame: Frame) -> list[str]:
-        """Return the pieces between key and value; one, where what is there for other types begins like it."""
+        """Return the pieces between key and value; one, if what is there for other types begins like it."""
         bare = frame.before.strip()
         others = [other.before.strip() for other in self.frames if other is not frame]
         if any(other and (bare.startswith(other) or other.startswith(bare)) for other in others):
@@ -298,14 +248,13 @@ class Arguments:
             names.insert(0, builder.literal(f"{role}_LINE", last + blanks))
         for name in names:
             builder.to(name, state, value)
-        self._mark("KEY_END", names)
         return one_of(names)
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         builder = self.builder
-        if frame.echo is not None and "elements" not in frame.traits:
+        if frame.echo is not None:
             return self._echo(frame, value, waiting, key)
-        cut = pieces(frame.after)[1 if "elements" in frame.traits else 0 :]  # the first tag is the value's own
+        cut = pieces(frame.after)
         if frame.alone and not cut:
             builder.to("value_end", value, waiting)
             return ""
@@ -324,7 +273,6 @@ class Arguments:
             done = builder.state("PARSING_ARGUMENT_VALUE_COMPLETED") if rest else waiting
             for name in names:
                 builder.to(name, value, done)
-            self._mark("VALUE_END", names)
         path = Path(builder, [done], [one_of(names)] if names else [])
         if rest:
             path.blanks()
@@ -333,11 +281,6 @@ class Arguments:
             dest = waiting if last else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
             path.step(builder.literal("VALUE_END", piece), dest, blanks=not last)
         return path.text()
-
-    def _mark(self, role: str, names: Sequence[str]) -> None:
-        """Name the marker without the blanks beside it, and the one with them."""
-        for name, mark in zip(reversed(names), (role, f"{role}_LINE"), strict=False):
-            self.names.setdefault(mark, name)
 
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         """Add a closing marker that repeats the key (`</key>`); return its rule."""
@@ -360,28 +303,18 @@ def _is_marker(text: str) -> bool:
 def _frames(form: ArgumentsFormat) -> list[Frame]:
     """Return the frames of all types, those of text first."""
     found: dict[tuple[str, str], dict[str, ValueEncoding]] = {}
-    notated = notation_of(form)
     for kind, style in form.values.items():
-        if notated is not None and style.encoding is not ValueEncoding.RAW:
-            # whatever was made of the others: the notation has all of JSON in it
-            bare = next(each for each in form.values.values() if each.encoding is ValueEncoding.NOTATION)
-            found.setdefault((bare.before, bare.after), {})[kind] = ValueEncoding.NOTATION
-        elif style.encoding not in _UNWRITTEN:
+        if style.encoding not in _UNWRITTEN:
             found.setdefault((style.before, style.after), {})[kind] = style.encoding
     if not found:
         raise NotExpressible("no argument could be read")
     text = form.values.get("string")
     if text is not None and text.encoding in _UNWRITTEN and len(found) == 1:
-        # text that is written in several ways: one of them is unchanged, where everything else is
+        # text that is written in several ways: one of them is unchanged, if everything else is
         ((frame, kinds),) = found.items()
         if frame[1].strip():
             kinds["string"] = ValueEncoding.RAW
     echo = _echo_of(form)
-    elements = elements_of(form)
-    if elements is not None:
-        if len(found) > 1 or (not elements.own and (echo or "").strip() != ">"):
-            raise NotExpressible("elements stand inside values that are not all written alike")
-        return [Frame(*next(iter(found)), echo, ("elements",), True)]
     read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
     frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
     if text is not None and text.wrapped is not None and echo is None:
@@ -400,20 +333,8 @@ def _echo_of(form: ArgumentsFormat) -> str | None:
     return tail[0] if tail and isinstance(tail[0], str) else ""
 
 
-def notation_of(form: ArgumentsFormat) -> tuple[str, str] | None:
-    """Return the quotes of the notation in which lists and objects are written, where it is not JSON's."""
-    return next((style.notation for style in form.values.values() if style.notation is not None), None)
-
-
-def elements_of(form: ArgumentsFormat) -> Elements | None:
-    """Return how the elements inside lists and objects are written, if they have any."""
-    return next((style.elements for style in form.values.values() if style.elements is not None), None)
-
-
 def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
     encodings = set(kinds.values())
-    if ValueEncoding.NOTATION in encodings:
-        return Frame(before, after, echo, ("notated",), True)
     if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
         if echo is None and set(kinds) == {"string"} and _is_marker(after[1:].strip()):
             return Frame(before, after, echo, ("text",), False)  # a marker tells where it ends

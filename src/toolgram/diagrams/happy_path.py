@@ -5,7 +5,7 @@ followed through the machine.  What none of them takes is left out: error recove
 
 * A box is what a program gets: content, reasoning, and of a call its name, id, arguments, keys, values, and values that
   no call needs.  All states with the same meaning are one box; the boxes of a call are one group.  A name, an id and a
-  key are where the action of that name keeps one, whatever the state.
+  key are read where the action of that name keeps one, in any state.
 * A state of content or reasoning that text leaves for another such state is not a box.  There a message may begin.
 * An edge has the text between two boxes, as the outputs write it.  Blanks in it are one blank; a text that varies is
   `...`.  Edges with several texts list them.
@@ -148,7 +148,7 @@ def _without_start(followed: _Followed) -> str:
 
 
 def _name(box: str) -> str:
-    """Return the name of a box, which is no word of a language."""
+    """Return the name of a box, which is not a word of a language."""
     return box if box in (START, FINISH) else f"of_{box}"
 
 

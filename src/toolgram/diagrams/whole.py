@@ -2,12 +2,12 @@ r"""The whole machine as a picture.
 
 Strategy: all states and transitions of the composed machine are there, but condensed:
 
-* the states of a fragment stand in one group; the initial state comes first;
+* the states of a fragment form one group; the initial state comes first;
 * several triggers between two states share one edge; a trigger that leads back to its own state is written into the
   state, after a circular arrow;
 * the end of the output leads from almost every state to the final state; these states have a thick border in place of
   an edge, and only an end with an action (`after`) is drawn;
-* recoveries, where text does not fit, are thin and grey (Mermaid has one kind of edge, so there only words differ).
+* recoveries from text that does not fit are thin and grey (Mermaid has one kind of edge, so there only words differ).
 
 Triggers are shown as a model writes them (`[TOOL_CALLS]`, `key "name"`), not by the names of their symbols.  The
 transition table on a format's page has every transition.
@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 
 from toolgram.diagrams.picture import Box, Edge, Picture
 from toolgram.diagrams.words import filled, trigger_in_words
-from toolgram.spec.data import END, RECOVERY_TRIGGERS, Spec, State, Transition
+from toolgram.spec.data import END, Spec, State, Transition
+from toolgram.spec.vocabulary import RECOVERY_TRIGGERS
 
 WIDEST_NAME = 20
 WIDEST_LABEL = 26

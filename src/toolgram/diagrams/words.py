@@ -52,7 +52,7 @@ def printable(text: str) -> str:
 
 
 def filled(words: list[str], width: int, between: str) -> list[str]:
-    """Words on lines of limited width, with `between` between two on a line; no word is broken."""
+    """Return words on lines of limited width, with `between` between two on a line; no word is broken."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + len(between) + len(word) <= width:

@@ -38,7 +38,7 @@ def explain(
     pieces = list(_pieces(_merged(reading.events)))
     own = candidate(fmt.name, [text], [message])
     alternatives = recognise([text], tools, prefix, finish_reason, fmt.name)
-    for each in alternatives:  # a deviation that was repaired is no sign of another format
+    for each in alternatives:  # a deviation that was repaired does not point to another format
         each.better = each.calls + each.unfinished > 0 and each.rank[:-1] > own.rank[:-1]
     held = _settled(reading.held, text)
     anomalies = _placed(message)
@@ -123,7 +123,7 @@ def _why_committed(move: Move, trigger: str) -> str:
 
 
 def _settled(regions: list[Held], text: str) -> list[Held]:
-    """Return the regions with their texts. Where reading resumed before the deciding character, the next one may begin
+    """Return the regions with their texts. If reading resumed before the deciding character, the next one may begin
     there."""
     for region, following in pairwise(regions):
         region.end = min(region.end, following.start)

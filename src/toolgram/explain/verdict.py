@@ -114,7 +114,7 @@ def _broken_calls(fmt: Format, text: str, told: Explanation) -> Iterator[str]:
 
 
 def _unexpected(fmt: Format, text: str, step: Step) -> str:
-    """Return what did not fit at a step where something certain broke."""
+    """Return what did not fit at a step at which something certain broke."""
     state, at = fmt.program.states[step.source], step.offset or 0
     if at >= len(text):
         return f"the output ended, {state.why}"
@@ -133,7 +133,7 @@ def _unknown_tools(told: Explanation) -> Iterator[str]:
 
 
 def _lost_held_calls(told: Explanation) -> Iterator[str]:
-    """Beside calls that were found: one that got as far as its name, and structure that could not be read."""
+    """Yield what was lost beside calls: one that got as far as its name, and structure that could not be read."""
     for region in told.held:
         if region.outcome != "committed" and region.named:
             yield f"{_what(region)} was taken for text: {region.why}."

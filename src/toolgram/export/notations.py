@@ -133,7 +133,7 @@ def python_text(value: Any) -> str:
 
 
 def composed(value: Any, notation: Notation, leaf: Callable[[Any], ex.Expr]) -> ex.Expr:
-    """Return one value, with the blanks of its notation; `leaf` writes what is no list and no object."""
+    """Return one value, with the blanks of its notation; `leaf` writes what is neither a list nor an object."""
     if isinstance(value, list | tuple):
         return ex.seq(ex.Lit("["), _listed([composed(each, notation, leaf) for each in value], notation), ex.Lit("]"))
     if isinstance(value, Mapping):

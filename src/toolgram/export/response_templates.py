@@ -55,7 +55,7 @@ def write_response_template(fmt: Format) -> ResponseTemplate:
     fields["content"] = _content(result, notes)
     anchor = result.header or result.prompts["unset"].text
     if not anchor.strip():
-        notes.append("the template has no role header, by which the beginning of a turn could be told")
+        notes.append("the template has no role header, which would show the beginning of a turn")
     return _template({"start_anchor": anchor or "\n"}, fields, notes)
 
 
@@ -75,7 +75,7 @@ def _content(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
     found = list(dict.fromkeys(marker for end in ends for marker in end))
     content: dict[str, Any] = {"content": "text"}
     if result.markers.content_start.strip():
-        notes.append("content stands between markers of its own, and text outside of them would be lost")
+        notes.append("content is between markers of its own, and text outside of them would be lost")
         content["open"] = result.markers.content_start.strip()
         found = [result.markers.content_end.strip() or "", *found]
     closers = "|".join(re.escape(marker) for marker in found if marker)

@@ -91,7 +91,7 @@ class Document:
             if isinstance(schema, bool) or schema is None or id(schema) in self.paths:
                 continue
             if not isinstance(schema, Mapping):
-                raise self.error(path, " is no schema")
+                raise self.error(path, " is not a schema")
             self._count(1)
             self.paths[id(schema)] = path
             self._check(schema, path)
@@ -112,18 +112,18 @@ class Document:
             elif key in _ONE and not (key == "items" and isinstance(inner, list | tuple)):
                 yield inner, f"{path}/{key}"
             elif not isinstance(inner, list | tuple) or not (inner or key in ("prefixItems", "items")):
-                raise self.error(path, f"/{key} is no list of schemas")
+                raise self.error(path, f"/{key} is not a list of schemas")
             else:
                 yield from ((each, f"{path}/{key}/{at}") for at, each in enumerate(inner))
 
     def _named(self, inner: Any, key: str, path: str) -> Iterator[tuple[Any, str]]:
         if not isinstance(inner, Mapping):
-            raise self.error(path, f"/{key} is no mapping of schemas")
+            raise self.error(path, f"/{key} is not a mapping of schemas")
         if len(inner) > MOST_PROPERTIES:
             raise self.error(path, f"/{key} has more than {MOST_PROPERTIES:,} names")
         for name, each in inner.items():
             if not isinstance(name, str):
-                raise self.error(path, f"/{key} has the name {name!r}, which is no text")
+                raise self.error(path, f"/{key} has the name {name!r}, which is not text")
             self._texts.append(name)
             if key == "patternProperties":
                 self._pattern(name, path + "/patternProperties")
@@ -138,9 +138,9 @@ class Document:
         if isinstance(required, list | tuple) and all(isinstance(each, str) for each in required):
             self._texts += required
         elif isinstance(required, bool):
-            self.read_as.append(f"{path}/required is no list of names and is not read")
+            self.read_as.append(f"{path}/required is not a list of names and is ignored")
         else:
-            raise self.error(path, "/required is no list of names")
+            raise self.error(path, "/required is not a list of names")
         self._check_counts(schema, path)
         if schema.get("pattern") is not None:
             self._pattern(schema["pattern"], path + "/pattern")
@@ -158,7 +158,7 @@ class Document:
             count = schema.get(key)
             whole = isinstance(count, int) or (isinstance(count, float) and count.is_integer())
             if count is not None and (not whole or isinstance(count, bool) or count < 0):
-                raise self.error(path, f"/{key} is no count")
+                raise self.error(path, f"/{key} is not a count")
 
     def _types(self, schema: Mapping[str, Any], path: str) -> None:
         named = schema.get("type")
@@ -167,7 +167,7 @@ class Document:
                 continue
             read = _type(each) if isinstance(each, str) else None
             if read not in (*TYPES, "any"):
-                raise self.error(path, f"/type: {each!r} is no type (one of {', '.join(sorted(TYPES))})")
+                raise self.error(path, f"/type: {each!r} is not a type (one of {', '.join(sorted(TYPES))})")
             self.read_as.append(f"the type {each!r} is read as {'any type' if read == 'any' else read!r}")
 
     def _constant(self, schema: Mapping[str, Any], key: str, path: str) -> None:
@@ -175,7 +175,7 @@ class Document:
         if key == "enum" and value is None:
             return
         if key == "enum" and not isinstance(value, list | tuple):
-            raise self.error(path, "/enum is no list of values")
+            raise self.error(path, "/enum is not a list of values")
         if key == "enum" and not value:
             self.read_as.append(f"{path}/enum is empty and is not enforced")
         level = [value]
@@ -201,7 +201,7 @@ class Document:
         try:
             check_pattern(pattern)
         except (NotAPattern, TypeError):
-            raise self.error(path, " is no regular expression") from None
+            raise self.error(path, " is not a regular expression") from None
         self._texts.append(pattern)
 
     def _is_circle(self, reference: str) -> bool:

@@ -40,7 +40,7 @@ TARGETS: dict[str, ExportTarget] = {
     "gbnf": ExportTarget(
         lambda root, note, lengths: GbnfWriter(note, lengths).write(root),
         _in_angle_brackets,
-        note_without_triggers="no call can stand first here, so this grammar is for whole outputs and not for lazy use",
+        note_without_triggers="no call can come first here, so this grammar is for whole outputs and not for lazy use",
     ),
     "ebnf": ExportTarget(lambda root, note, lengths: EbnfWriter(note, lengths).write(root), lambda text: False),
 }

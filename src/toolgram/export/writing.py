@@ -201,9 +201,7 @@ class RuleWriter:
         if expr.any_order and 1 < len(names) <= self.most_counted:
             found = ex.members_in_any_order(expr, names)
         elif expr.any_order and len(names) > 1 and len(required) <= self.most_required:
-            self.note(
-                f"where there are more than {self.most_counted} arguments, one that is not required may be repeated"
-            )
+            self.note(f"with more than {self.most_counted} arguments, one that is not required may be repeated")
             found = ex.members_in_any_order(expr, required)
         else:
             if expr.any_order and len(names) > 1:

@@ -1,8 +1,8 @@
 """One connection to the server that runs the model: raw text out of it, within limits, and errors as refusals.
 
 Strategy: what comes from the server is not trusted either. A line and an answer have a greatest length, numbers have a
-greatest value, text is made valid Unicode, and whatever is no answer becomes a `Refusal` with the words and the address
-of the server. Closing an answer closes the connection, which tells the server that nobody wants the rest.
+greatest value, text is made valid Unicode, and anything but an answer becomes a `Refusal` with the words and address of
+the server. Closing an answer closes the connection, which tells the server that nobody wants the rest.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Answer:
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
-            raise Refusal(f"{self._where} sent what is no JSON object", 502, code="upstream")
+            raise Refusal(f"{self._where} sent what is not a JSON object", 502, code="upstream")
         if said.get("error"):
             problem = _said(said["error"]) or said["error"]
             raise Refusal(f"{self._where} said: {problem}", 502, code="upstream")

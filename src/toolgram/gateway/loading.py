@@ -1,6 +1,6 @@
 """The model of a gateway, from what is at hand: a template file, a model's files, a GGUF file, or the server itself.
 
-Strategy: the template decides. Where none is given, llama.cpp's own server says which one it has. The format is derived
+Strategy: the template decides. If none is given, llama.cpp's own server says which one it has. The format is derived
 from it; a format that is named goes before that, and the template's analysis is still used for how messages are given.
 """
 

@@ -154,8 +154,6 @@ class Model:
         form, made = analysis.form if analysis is not None else None, dict(message)
         if made.get("content") == "" and "tool_calls" in made and form is not None:
             made["content"] = form.empty_content
-            if form.empty_content == "absent":
-                del made["content"]
         if form is not None and form.content_in_blocks and isinstance(made.get("content"), str):
             made["content"] = [{"type": "text", "text": made["content"]}]
         if form is not None and made.get("reasoning_content"):

@@ -60,7 +60,7 @@ def _usage(said: Any, prompt: str, output: str, cached: Any = None) -> Usage:
 
 
 def _without_bos(model: Model, prompt: Prompt) -> str:
-    """For servers that put the token for the beginning before every prompt by themselves."""
+    """Return the prompt for a server that puts the token for the beginning before every prompt itself."""
     return prompt.text.removeprefix(model.bos_token) if model.bos_token else prompt.text
 
 

@@ -91,7 +91,9 @@ class ChatHandler:
             return self._chunks(output, name)
         for _ in output.events():
             pass
-        return to_chat_completion(output.message, name, usage=output.usage, reasoning=self._reasoning)
+        usage = Usage(len(output.tokens), output.written)
+        message = output.calls.message(output.parser.message)
+        return to_chat_completion(message, name, usage=usage, reasoning=self._reasoning)
 
     def _chunks(self, output: _Output, name: str) -> Iterator[dict[str, Any]]:
         chunks = ChatChunks(name, calls=self._calls, reasoning=self._reasoning)
@@ -125,17 +127,17 @@ class ChatHandler:
 
 
 class _Output:
-    """One output of a model. Its message, reason and usage are known after `events`."""
+    """One output of a model. Its message, reason and number of tokens are known after `events`."""
 
     def __init__(
         self, llama: Any, model: Model, ask: Ask, prompt: Prompt, options: Mapping[str, Any], grammar: Any
     ) -> None:
         self._llama = llama
         self._vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
-        self._tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
-        self._room = llama.n_ctx() - len(self._tokens)
+        self.tokens = llama.tokenize(prompt.text.encode(), add_bos=False, special=True)
+        self._room = llama.n_ctx() - len(self.tokens)
         if self._room < 1:
-            raise ToolgramError(f"the prompt has {len(self._tokens)} tokens, but the context has {llama.n_ctx()}")
+            raise ToolgramError(f"the prompt has {len(self.tokens)} tokens, but the context has {llama.n_ctx()}")
         self._most = min(ask.limit or self._room, self._room)
         self._stops = StopTexts([*dict.fromkeys([*model.stop, *ask.stop])])
         self._ends = model.stop  # the model's own stop strings
@@ -148,9 +150,9 @@ class _Output:
         # With a grammar, a marker may be spelled in text, so its text decides. Otherwise a marker is its token.
         texts = fmt.program.special.values() if grammar is None else ()
         special = {text: number for text in texts if (number := self._id_of(text)) is not None}
-        self._parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
-        self._calls = CallLimit(ask.parallel)
-        self._written = 0
+        self.parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
+        self.calls = CallLimit(ask.parallel)
+        self.written = 0
         self.reason: str | None = None
 
     def _id_of(self, text: str) -> int | None:
@@ -160,18 +162,18 @@ class _Output:
     def events(self) -> Iterator[list[Event]]:
         """Yield the events of the output as its tokens come."""
         for pieces in self._pieces():
-            if events := self._calls.events(self._parser.feed(pieces)):
+            if events := self.calls.events(self.parser.feed(pieces)):
                 yield events
-            if self._calls.over:
+            if self.calls.over:
                 return
         cut = self._stops.found is not None and self._stops.found not in self._ends
-        yield self._calls.events(self._parser.close(None if cut else self.reason))
+        yield self.calls.events(self.parser.close(None if cut else self.reason))
 
     def _pieces(self) -> Iterator[list[Piece]]:
         """Yield text with its tokens, in whole characters. Set the reason at the end."""
         coming, decoder = Coming(), codecs.getincrementaldecoder("utf-8")("replace")
-        for token in self._llama.generate(self._tokens, **self._options):
-            self._written += 1
+        for token in self._llama.generate(self.tokens, **self._options):
+            self.written += 1
             if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
                 self.reason = "stop"
                 break
@@ -182,23 +184,13 @@ class _Output:
             if self._stops.found is not None:
                 self.reason = "stop"
                 return
-            if self._written >= self._most:
+            if self.written >= self._most:
                 self.reason = "length"
                 break
         text = decoder.decode(b"", final=True)
         coming.add(text, NO_TOKEN)
         if pieces := coming.take(len(self._stops.feed(text) + self._stops.end())):
             yield pieces
-
-    @property
-    def message(self) -> Any:
-        """The message so far."""
-        return self._calls.message(self._parser.message)
-
-    @property
-    def usage(self) -> Usage:
-        """The number of tokens in the prompt and in the output."""
-        return Usage(len(self._tokens), self._written)
 
 
 def token_text(vocabulary: Any, token: int) -> bytes:

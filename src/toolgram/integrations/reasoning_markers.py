@@ -18,41 +18,33 @@ from toolgram.observing.paths import canonical_outputs
 from toolgram.program.state import StateProgram
 
 
-def is_reasoning(state: StateProgram) -> bool:
-    """Return whether text in a state is a thought."""
-    return state.meaning == "reasoning"
-
-
-def is_content(state: StateProgram) -> bool:
-    """Return whether text in a state is content."""
-    return state.meaning == "content"
-
-
 def crossing(states: list[StateProgram], inwards: bool) -> set[str]:
     """Return the triggers on which a machine enters reasoning, or leaves it."""
     return {
         trigger
         for state in states
         for trigger, move in state.row.items()
-        if is_reasoning(state) != inwards and is_reasoning(move.dest) == inwards
+        if (state.meaning == "reasoning") != inwards and (move.dest.meaning == "reasoning") == inwards
     }
 
 
 def only_about_reasoning(trigger: str, states: list[StateProgram], initial: StateProgram | None) -> bool:
     """Return whether a marker only opens reasoning, at the beginning of an output, or only closes it, or is dropped."""
     rows = [(state, state.row[trigger]) for state in states if trigger in state.row]
-    opens = all(is_reasoning(move.dest) for _, move in rows)
+    opens = all(move.dest.meaning == "reasoning" for _, move in rows)
     begins = initial is not None and trigger in initial.row
-    inside = [move.dest for state, move in rows if is_reasoning(state)]
-    closes = bool(inside) and all(dest.is_text and not is_reasoning(dest) for dest in inside)
-    dropped = all(state.is_text and is_content(move.dest) for state, move in rows if not is_reasoning(state))
+    inside = [move.dest for state, move in rows if state.meaning == "reasoning"]
+    closes = bool(inside) and all(dest.is_text and dest.meaning != "reasoning" for dest in inside)
+    dropped = all(
+        state.is_text and move.dest.meaning == "content" for state, move in rows if state.meaning != "reasoning"
+    )
     return bool(rows) and ((opens and begins) or (closes and dropped))
 
 
 def opens_and_closes(trigger: str, states: list[StateProgram]) -> bool:
     """Return whether a marker that opens reasoning also closes it, and does nothing else."""
-    rows = [(is_reasoning(state), state.row[trigger].dest) for state in states if trigger in state.row]
-    return all(dest.is_text and is_reasoning(dest) != inside for inside, dest in rows)
+    rows = [(state.meaning == "reasoning", state.row[trigger].dest) for state in states if trigger in state.row]
+    return all(dest.is_text and (dest.meaning == "reasoning") != inside for inside, dest in rows)
 
 
 def around_a_thought(fmt: Format, starts: Collection[str], ends: Collection[str]) -> tuple[str, str]:

@@ -14,24 +14,21 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
-from weakref import ref
+from typing import Any
 
 from toolgram.events import Content, Dropped, Event, Malformed, ToolCallEnd
 from toolgram.formats import Format, get_format
 from toolgram.integrations import observing as observe
+from toolgram.integrations.answers import AnswerBuilder
 from toolgram.integrations.observing import logger
 from toolgram.integrations.pieces import TokenText
 from toolgram.integrations.reasoning_markers import (
     around_a_thought,
     crossing,
-    is_content,
-    is_reasoning,
     only_about_reasoning,
     opens_and_closes,
 )
 from toolgram.limits import LONGEST_PREFIX, MOST_PREFIXES, MOST_PROMPT_TOKENS
-from toolgram.message import MessageBuilder
 from toolgram.program.state import StateProgram
 from toolgram.runtime.parser import Parser
 from toolgram.spec.data import TEXT
@@ -43,19 +40,16 @@ BLOCK = 32  # tokens that are decoded at once to be counted
 _MOST_TOKENS = 4  # of one character
 
 
-Builder = TypeVar("Builder", bound=MessageBuilder)
-
-
 class Served:
     """A format as one tokenizer writes it. Made once per tokenizer by `served`, shared by all requests."""
 
     def __init__(self, tokenizer: Any, name: str = AUTO) -> None:
-        self.tokenizer_ref = _reference(tokenizer)
+        self.tokenizer = tokenizer
         self.name = name
         self.is_mistral = _mistral_version(tokenizer) is not None
         self.fmt, self.why = format_of(tokenizer, name)
         self.tokens = _added_tokens(tokenizer)
-        self.special_texts = frozenset(_texts(getattr(tokenizer, "all_special_tokens", ())))
+        self.special_texts = frozenset(_special_tokens(tokenizer))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
         self._model: Any = None  # the server's configuration of the model
         report = self.fmt.report if self.fmt is not None else None
@@ -80,7 +74,7 @@ class Served:
     def _read_reasoning(
         self, states: list[StateProgram], literals: Mapping[str, str], initial: StateProgram | None
     ) -> None:
-        self.reasoning_states = frozenset(state.name for state in states if is_reasoning(state))
+        self.reasoning_states = frozenset(state.name for state in states if state.meaning == "reasoning")
         starts_of = crossing(states, inwards=True) & literals.keys()
         ends_of = crossing(states, inwards=False) & literals.keys()
         starts, ends = {literals[trigger] for trigger in starts_of}, {literals[trigger] for trigger in ends_of}
@@ -90,7 +84,6 @@ class Served:
         self.marks = self.start_texts | self.end_texts
         # One marker on both sides of a thought. It ends reasoning only if it is known which of the two it is.
         self.both_ways = frozenset(literals[each] for each in starts_of & ends_of if opens_and_closes(each, states))
-        self.both_ways_ids = self._ids_of(self.both_ways)
         self.start_ids, self.end_ids = self._ids_of(starts), self._ids_of(ends)
         self.mark_ids = self._ids_of(self.marks)
         self.ends = tuple(sorted(ends))
@@ -146,9 +139,8 @@ class Served:
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of ids, special tokens included; "" if the tokenizer fails."""
-        tokenizer = self.tokenizer_ref()
         try:
-            return str(tokenizer.decode(list(token_ids), skip_special_tokens=False)) if tokenizer is not None else ""
+            return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=False))
         except Exception:  # a tokenizer may raise anything, and the answer must not depend on it
             return ""
 
@@ -188,9 +180,9 @@ class Served:
         if known is not None:
             return known
         state = self._state_after(prefix)
-        in_answer = is_content(state) and not any(is_reasoning(move.dest) for move in state.row.values())
+        in_answer = state.meaning == "content" and all(each.dest.meaning != "reasoning" for each in state.row.values())
         closed = in_answer or self.has_thought(prefix)
-        found = "open" if is_reasoning(state) else "closed" if closed else ""
+        found = "open" if state.meaning == "reasoning" else "closed" if closed else ""
         if len(self._after) < MOST_PREFIXES and len(prefix) <= LONGEST_PREFIX:
             self._after[prefix] = found
         return found
@@ -247,7 +239,7 @@ class Session:
     """One output, read by one toolgram parser. Cheap to make: the parser is made with the first text."""
 
     __slots__ = (
-        "_parser", "_raw", "_recent", "_statuses", "_tokens", "builder", "calls", "counts", "cut",
+        "_parser", "_recent", "_statuses", "_tokens", "builder", "calls", "counts", "cut",
         "eos_ids", "failed", "last", "prefix", "queue", "served", "stops", "tools",
     )  # fmt: skip
 
@@ -261,7 +253,7 @@ class Session:
         self.tools = tools
         self.counts = True  # this session counts its answer
         self.calls = calls  # False: the request has no tools, and a call is text
-        self.builder: MessageBuilder | None = None  # folds a whole answer into a message
+        self.builder: AnswerBuilder | None = None  # folds a whole answer into a message
         self.prefix: str | None = None  # unknown
         self.queue: list[Event] | None = None  # read by one of a server's parsers for the other
         self.last = -1  # the id of the last token
@@ -273,7 +265,6 @@ class Session:
         self._parser: Parser | None = None
         self._tokens = TokenText(served.by_id, served.decode)
         self._statuses: set[str] = set()  # of the calls that have ended
-        self._raw: list[str] | None = [] if observe.recorder() is not None else None  # kept to record failures
 
     def see_request(self, request: Any) -> None:
         """Read how the output of a request may end: at its own ids or stop strings, or at no end id at all."""
@@ -286,8 +277,8 @@ class Session:
         self,
         text: str,
         token_ids: Sequence[int] | None,
-        new_builder: Callable[[frozenset[str]], Builder],
-    ) -> tuple[list[Event], Builder]:
+        new_builder: Callable[[frozenset[str]], AnswerBuilder],
+    ) -> tuple[list[Event], AnswerBuilder]:
         """Return the events of a whole answer and the builder that folded them into a message. A session of its own,
         with the same tools and prompt, reads it. `new_builder` takes the closing markers. If reading fails, the whole
         text is content."""
@@ -305,8 +296,6 @@ class Session:
 
     def feed(self, text: str, token_ids: Sequence[int] | None) -> list[Event]:
         """Return the events of a delta. If anything fails, which nothing should, text passes through from there on."""
-        if self._raw is not None:
-            self._raw.append(text)
         parser = self._parser
         try:
             if parser is None:
@@ -336,19 +325,14 @@ class Session:
             elif type(event) is Malformed:
                 self._statuses.add("malformed")
 
-    def _count(self, finish_reason: str | None) -> None:
-        """Count this answer, which is over, and record it if it could not be read."""
+    def _count(self) -> None:
+        """Count this answer, which is over."""
         outcome = next((each for each in ("malformed", "truncated") if each in self._statuses), "complete")
         if self.failed or self.served.fmt is None:
             outcome = "passed_through"
         elif outcome == "complete" and self._parser is not None and self._parser.take_anomalies():
             outcome = "repaired"
         observe.count(outcome)
-        recorder = observe.recorder()
-        fmt = self.served.fmt
-        if recorder is not None and fmt is not None and self._raw and (self.failed or outcome == "malformed"):
-            recorder.write(fmt, "".join(self._raw), self.prefix, self.tools(), finish_reason)
-        self._raw = None
 
     def _keep(self, token_ids: Sequence[int]) -> None:
         """Keep the ids of this delta, and as many before them as a stop string may have."""
@@ -380,11 +364,8 @@ class Session:
         except Exception as error:
             events += self._fail(error, "")
         self._note(events)
-        try:
-            if self.counts:
-                self._count(reason)
-        except Exception as error:  # a full disk must not cost an answer
-            logger.warning("toolgram: an answer was not counted: %r", error)
+        if self.counts:
+            self._count()
         return events
 
     def _closed_by(self, parser: Parser, marker: str) -> list[Event]:
@@ -418,23 +399,16 @@ class Session:
         return [Content(text, text)] if text else []
 
 
-_kept: dict[tuple[int, str], Served] = {}
+_kept: dict[tuple[int, str], Served] = {}  # by the id of the tokenizer, which lives as long
 
 
 def served(tokenizer: Any, name: str = AUTO) -> Served:
     """Return the named format as this tokenizer writes it; with `auto`, the tokenizer decides which format it is."""
     key = (id(tokenizer), name)
     found = _kept.get(key)
-    if found is None or found.tokenizer_ref() is not tokenizer:
+    if found is None:
         found = _kept[key] = Served(tokenizer, name)
     return found
-
-
-def _reference(tokenizer: Any) -> Callable[[], Any]:
-    try:
-        return ref(tokenizer)
-    except TypeError:  # kept if it has no weak references
-        return lambda: tokenizer
 
 
 def format_of(tokenizer: Any, name: str) -> tuple[Format | None, str]:
@@ -461,15 +435,10 @@ def _derived(tokenizer: Any) -> tuple[Format | None, str]:
 
     bos, eos = (str(getattr(tokenizer, key, None) or "") for key in ("bos_token", "eos_token"))
     fmt = derive_format(template, bos_token=bos, eos_token=eos)
-    lost = [line for line in fmt.report.warnings if "calls" in line and "read as text" in line] if fmt.report else []
-    if lost or not fmt.spec.transitions or not _can_call(fmt):
-        why = lost[0] if lost else "; ".join(fmt.report.warnings if fmt.report else ()) or "no call was found in it"
+    if not any("start_call" in transition.actions for transition in fmt.spec.transitions):
+        why = "; ".join(fmt.report.warnings if fmt.report else ()) or "no call was found in it"
         return fmt, f"the chat template of {_named(tokenizer)} shows no tool calls, so they pass as text: {why}"
     return fmt, ""
-
-
-def _can_call(fmt: Format) -> bool:
-    return any("start_call" in transition.actions for transition in fmt.spec.transitions)
 
 
 def chat_template_of(tokenizer: Any) -> str | None:
@@ -502,23 +471,21 @@ def _added_tokens(tokenizer: Any) -> dict[str, int]:
         found.update(tokenizer.get_added_vocab())
     except Exception:
         logger.debug("toolgram: %s has no added vocabulary", _named(tokenizer))
+    found.update(_special_tokens(tokenizer))
+    return {text: number for text, number in found.items() if text}
+
+
+def _special_tokens(tokenizer: Any) -> dict[str, int]:
     try:
         texts, numbers = tokenizer.all_special_tokens, tokenizer.all_special_ids
-        found.update((str(text), number) for text, number in zip(texts, numbers, strict=True))
+        return {str(text): number for text, number in zip(texts, numbers, strict=True)}
     except Exception:
         logger.debug("toolgram: %s does not pair its special tokens with ids", _named(tokenizer))
-    return {text: number for text, number in found.items() if text}
+        return {}
 
 
 def _numbers(ids: Any) -> list[int]:
     return [each for each in (ids if isinstance(ids, (list, tuple)) else [ids]) if isinstance(each, int)]
-
-
-def _texts(tokens: Any) -> list[str]:
-    try:
-        return [str(token) for token in tokens]
-    except Exception:
-        return []
 
 
 def _named(tokenizer: Any) -> str:

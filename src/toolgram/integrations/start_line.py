@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from toolgram.integrations.observing import counter, logger, warn_once
-from toolgram.integrations.served import AUTO, Served, chat_template_of, format_of
+from toolgram.integrations.served import AUTO, Served, format_of
 
 _SHOWN = 6  # markers in the line
 UNMARKED_END = "no marker only ends it: a grammar constrains calls from the first token on, or not at all"
@@ -29,10 +29,9 @@ def _not_fitting(served: Served) -> str:
     """Return a warning if a format was named and none of its markers is a token of the model, else ""."""
     fmt = served.fmt
     markers = set(fmt.program.special.values()) if fmt is not None and served.name != AUTO else set()
-    tokenizer = served.tokenizer_ref()
-    if fmt is None or not markers or not markers.isdisjoint(served.tokens) or chat_template_of(tokenizer) is None:
+    if fmt is None or not markers or not markers.isdisjoint(served.tokens):
         return ""
-    fits, _ = format_of(tokenizer, AUTO)
+    fits, _ = format_of(served.tokenizer, AUTO)
     if fits is None or fits.name == fmt.name or (fits.report and fits.report.shipped == fmt.name):
         return ""
     name = f"toolgram_{fits.report.shipped}" if fits.report and fits.report.shipped else "toolgram"
@@ -46,13 +45,15 @@ def start_line(served: Served) -> str:
     """Return the line: the format, how it was found, its markers, its reasoning, its report, and what to ask."""
     fmt = served.fmt
     assert fmt is not None
-    report = fmt.report
-    analysis = served.analysis
+    report, analysis = fmt.report, served.analysis
     if report is None:
-        found = "named by the flag" if served.name != "auto" else "chosen by the tokenizer's version"
+        found = "named by the flag" if served.name != AUTO else "chosen by the tokenizer's version"
+        verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
     else:
-        shipped = f" as {report.shipped}" if report.shipped else ""
-        found = f"derived from the chat template{shipped}"
+        found = "derived from the chat template" + (f" as {report.shipped}" if report.shipped else "")
+        faults = f"{len(report.failed)} failed, {len(report.warnings)} warnings"
+        verdict = "ok" if report.ok and not report.warnings else faults
+        ask = "toolgram derive CHAT_TEMPLATE.jinja --report"
     markers = list(dict.fromkeys(fmt.program.special.values()))
     shown = " ".join(markers[:_SHOWN]) + (f" and {len(markers) - _SHOWN} more" if len(markers) > _SHOWN else "")
     tokens = sum(marker in served.tokens for marker in markers)
@@ -60,15 +61,6 @@ def start_line(served: Served) -> str:
     reasoning = f"reasoning {mode or 'yes'}" if served.reasons else "no reasoning"
     if served.reasons and not served.has_end_marker:
         reasoning += f", {UNMARKED_END}"
-    if report is None:
-        verdict, ask = "shipped", f"toolgram explain --format {fmt.name} ANSWER.txt"
-    else:
-        verdict = (
-            "ok"
-            if report.ok and not report.warnings
-            else f"{len(report.failed)} failed, {len(report.warnings)} warnings"
-        )
-        ask = "toolgram derive CHAT_TEMPLATE.jinja --report"
     return (
         f"reads {fmt.name} ({found}); markers {shown or 'none'} ({tokens} of {len(markers)} are tokens); {reasoning}; "
         f"report {verdict}; ask: {ask}"

@@ -47,12 +47,6 @@ def overridden_format(name: str) -> str:
     return of_server("vllm", name, format_names()) or "auto"
 
 
-def overrides() -> dict[str, str]:
-    """Return vLLM's own names that the environment gives to toolgram, each with its format."""
-    wanted = [name.strip() for name in os.environ.get(OVERRIDE_VARIABLE, "").split(",")]
-    return {name: overridden_format(name) for name in wanted if name}
-
-
 def class_names(format_name: str) -> tuple[str, str]:
     """Return the class names of a format's tool parser and reasoning parser in the module PARSERS."""
     return f"ToolParser_{format_name}", f"ReasoningParser_{format_name}"
@@ -79,8 +73,8 @@ def _register() -> None:
         tool_class, reasoning_class = class_names(format_name)
         ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
         ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
-    for name, format_name in overrides().items():
-        _override(ToolParserManager, ReasoningParserManager, name, format_name)
+    for name in filter(None, map(str.strip, os.environ.get(OVERRIDE_VARIABLE, "").split(","))):
+        _override(ToolParserManager, ReasoningParserManager, name, overridden_format(name))
 
 
 def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:

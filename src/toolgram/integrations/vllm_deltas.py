@@ -24,7 +24,7 @@ from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta,
 from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
 from toolgram.integrations.vllm_patches import MALFORMED_FIELD
-from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Ended
+from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
 
@@ -91,12 +91,6 @@ class Outgoing:
             elif carried and isinstance(event, _TEXTS) and event.text:
                 return place, True
         return len(events), carried
-
-
-def ended(message: Any) -> Any:
-    """Return the last message of a stream as `Ended`: it has arguments of an open call, and more may follow them."""
-    names = ("role", "content", "reasoning", "tool_calls")
-    return Ended.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
 
 
 def delta_of(events: Iterable[Event]) -> Any:

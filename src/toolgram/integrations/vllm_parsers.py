@@ -39,19 +39,20 @@ from toolgram.integrations.served import (
 )
 from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_answer_form import answer_tag, put_tag, take_form
-from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, ended, warn_of_unknown_setting
+from toolgram.integrations.vllm_deltas import Outgoing, builder_for, delta_of, warn_of_unknown_setting
 from toolgram.integrations.vllm_patches import (
     LATER,
+    SERVER_TEMPLATE,
     apply_patches,
     drive,
     quick_arguments,
     quick_content,
     quick_reasoning,
-    template_of_the_server,
 )
 from toolgram.integrations.vllm_surface import (
     DelegatingParser,
     DeltaMessage,
+    Ended,
     ExtractedToolCallInformation,
     FunctionCall,
     ReasoningParser,
@@ -186,7 +187,8 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         tools = self.tool_parser
         if message is None or not isinstance(tools, ToolgramToolParser) or not tools.outgoing.carried:
             return message
-        return ended(message)
+        names = ("role", "content", "reasoning", "tool_calls")
+        return Ended.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
 
 
 def introduce(reasoning: Any, tools: Any) -> None:
@@ -204,15 +206,10 @@ def introduce(reasoning: Any, tools: Any) -> None:
         )
 
 
-_seen_templates: set[int] = set()
-
-
 def warn_of_the_template(found: Served) -> None:
-    """Log a warning once the server's chat template is known, if the format was derived from another one."""
-    if found.name != AUTO or id(found) in _seen_templates or (template := template_of_the_server()) is None:
-        return
-    _seen_templates.add(id(found))
-    if template and template != chat_template_of(found.tokenizer_ref()):
+    """Log a warning if the server has another chat template than that which the format was derived from."""
+    template = SERVER_TEMPLATE.get()
+    if found.name == AUTO and template and template != chat_template_of(found.tokenizer):
         warn_once(
             "the server's --chat-template differs from the tokenizer's, which the format was derived from: calls may "
             f"be read as text. Set {TEMPLATE_VARIABLE} to the same file"
@@ -285,12 +282,10 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
         """Return the ids after the end of reasoning, for a tool parser that does not share the session."""
         served, inside = self.served, self.prompt_opens_reasoning
         for place, number in enumerate(input_ids):
-            if number in served.both_ways_ids:
-                if inside:
-                    return input_ids[place + 1 :]
-                inside = True
-            elif number in served.end_ids:  # a marker that begins a call ends reasoning, and is not part of it
-                return input_ids[place + (number in served.mark_ids) :]
+            if number in served.end_ids and (inside or number not in served.start_ids):
+                # A marker that begins a call ends reasoning, and is not part of it.
+                return input_ids[place + (number in served.mark_ids | served.start_ids) :]
+            inside = inside or number in served.start_ids
         return input_ids
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from asyncio import to_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -24,7 +23,6 @@ from toolgram.integrations.answers import WHOLE
 from toolgram.integrations.observing import logger, warn_once
 from toolgram.integrations.vllm_surface import Ended, arguments_delta, content_delta, reasoning_delta
 
-_CALLERS = 12  # of a constructor, among which the server is
 PATCHES_VARIABLE = "TOOLGRAM_VLLM_PATCHES"
 _DONE = "_patched_by_toolgram"
 MALFORMED_FIELD = "toolgram_malformed_calls"  # in the `vllm_xargs` of a request
@@ -72,23 +70,6 @@ def switched_off() -> bool:
     return os.environ.get(PATCHES_VARIABLE) == "off"
 
 
-def template_of_the_server() -> str | None:
-    """Return the server's --chat-template, "" if it has none, and None if no caller has one.
-
-    Reason: a format derived from the tokenizer's template does not fit another template, and vLLM does not show it to
-    parsers. It is looked for in the objects that are making a parser, until it is found. Without: no warning.
-    """
-    frame = sys._getframe(1)
-    for _ in range(_CALLERS):
-        owner: Any = frame.f_locals.get("self")
-        if type(owner).__module__.startswith("vllm.") and hasattr(owner, "chat_template"):
-            return str(owner.chat_template or "")
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return None
-
-
 def _in_order(original: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
     """Write the arguments of an open call before the content that comes after them.
 
@@ -119,16 +100,19 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 LATER: ContextVar[list[Callable[[], object]] | None] = ContextVar("LATER", default=None)
+SERVER_TEMPLATE: ContextVar[str] = ContextVar("SERVER_TEMPLATE", default="")  # the --chat-template of this request
 
 
 def _off_the_loop(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Adjust a request in a thread, after its prompt was made.
+    """Adjust a request in a thread, after its prompt was made, and note the server's template while that is made.
 
-    vLLM calls `adjust_request` in its event loop, and a grammar for tools that are new takes up to 0.1 s to write.
+    vLLM calls `adjust_request` in its event loop, and a grammar for tools that are new takes up to 0.1 s to write. A
+    format derived from the tokenizer's template may not fit the server's, which vLLM does not show to parsers.
     """
 
     async def preprocess_chat(*args: Any, **kwargs: Any) -> Any:
         jobs: list[Callable[[], object]] = []
+        SERVER_TEMPLATE.set(getattr(args[0], "chat_template", None) or "")
         before = LATER.set(jobs)
         try:
             made = await original(*args, **kwargs)

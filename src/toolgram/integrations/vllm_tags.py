@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from toolgram.errors import ToolgramError
-from toolgram.integrations.observing import warn_no_constraint, watch_cache
+from toolgram.integrations.observing import warn_once
 from toolgram.integrations.reasoning_markers import exports_write_a_thought
 from toolgram.integrations.served import Served, Session
 from toolgram.limits import MOST_TAGS
@@ -42,7 +42,7 @@ def structural_tag(
 
         found = StructuralTag.model_validate_json(tag_text(served, request, tools, prefix, reasoning))
     except Exception as error:
-        warn_no_constraint(f"{served.fmt}: {error}")
+        warn_once(f"calls are parsed but not enforced, because there is no constraint: {served.fmt}: {error}")
         return None
     if reasoning is None:
         hold_from_the_first_token(request)
@@ -97,9 +97,6 @@ def written(
         "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, after]}],
     }
     return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
-
-
-watch_cache(written.cache_info)
 
 
 def _is_missing(served: Served, prefix: str, opening: str, ended: str) -> bool:

@@ -10,17 +10,13 @@ An opening brace counts only with the character after it: a key or a closing bra
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolgram.islands import OpenBrackets, checked, dump_island, load_island
 from toolgram.islands.json_strings import JsonStringScanner
 from toolgram.islands.json_table import AFTER_ITEM, SCALARS, START
 from toolgram.islands.json_values import JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
-
-if TYPE_CHECKING:
-    from toolgram.islands.python_literals import PythonScanner
-
 
 _PART_OF_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+\\?\Z', re.DOTALL).match
 _PART_OF_SCALAR = re.compile(r"[-0-9tfn][-+.0-9a-zE]*+\Z").match
@@ -32,23 +28,20 @@ class Envelope:
     `source` collects the characters since the last event and `token` an unfinished string. `path` is the place of the
     next value (`item.name`) and `parents` the objects around it. `in_list` says whether the model opened a list itself;
     if that list is the value of a `member`, that is its path, and `outside` are the brackets around it. `string` reads
-    arguments written as a JSON string. If the model quotes like Python, `python` transcodes, and the first `skip`
-    characters that it writes are already known.
+    arguments written as a JSON string.
     """
 
     __slots__ = (
-        "in_list", "inner", "member", "outside", "parents", "path", "python", "repairs", "scanner", "skip", "source",
+        "in_list", "inner", "member", "outside", "parents", "path", "repairs", "scanner", "source",
         "string", "token", "token_at",
     )  # fmt: skip
 
     def __init__(self, in_list: bool = False, repairs: bool = False) -> None:
         self.repairs = repairs
         self.scanner = JsonScanner(repairs=repairs)
-        self.python: PythonScanner | None = None
         self.string: JsonStringScanner | None = None
         self.in_list = in_list
-        self.skip = 0
-        self.inner = "envelope"  # while transcoding: the reader of the transcoded text
+        self.inner = "envelope"  # while the JSON is repaired: the reader of what the repairer writes
         self.source = ""
         self.token = ""
         self.token_at = 0  # where it begins in `source`
@@ -101,31 +94,30 @@ class Envelope:
         if stack == "<":
             return OpenBrackets(stack)
         quote = '"' if self.string is not None else quote
-        return OpenBrackets(stack[len(self.outside) :], quote, self.in_list, self.python is not None)
+        return OpenBrackets(stack[len(self.outside) :], quote, self.in_list)
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         token_at = self.token_at if self.token else 0
         place = [self.in_list, self.repairs, self.member, self.outside, self.path, [*self.parents]]
         read = [self.source, self.token, token_at]
-        transcodes = self.python is not None or self.scanner.repairer is not None
-        transcoding = [dump_island(self.python), *([self.skip, self.inner] if transcodes else [0, "envelope"])]
-        return [self.scanner.dump(), dump_island(self.string), *place, *read, *transcoding]
+        inner = "envelope" if self.scanner.repairer is None else self.inner
+        return [self.scanner.dump(), dump_island(self.string), *place, *read, inner]
 
     @classmethod
     def load(cls, data: Any) -> Envelope:
         """Load what `dump` returned. Raise ValueError for anything else."""
         sizes, maybe = range(2 * LONGEST_ENVELOPE_TEXT), (list, None)
         kinds = bool, bool, str, ("", "{", "[{"), str, list, str, str, sizes
-        scanner, string, *place, python, skip, inner = checked(data, list, maybe, *kinds, maybe, sizes, str)
+        scanner, string, *place, inner = checked(data, list, maybe, *kinds, str)
         in_list, repairs, member, outside, path, parents, source, token, token_at = place
         envelope = cls(in_list, repairs)
         envelope.scanner = JsonScanner.load(scanner)
-        envelope.string, envelope.python = load_island(string), load_island(python)  # type: ignore[assignment]
+        envelope.string = load_island(string)  # type: ignore[assignment]
         envelope.path, envelope.parents = path, checked(parents, *[str] * len(parents))[:]
         envelope.member, envelope.outside = member, outside
         envelope.source, envelope.token, envelope.token_at = source, token, token_at
-        envelope.skip, envelope.inner = skip, inner
+        envelope.inner = inner
         envelope._check()
         return envelope
 
@@ -135,7 +127,6 @@ class Envelope:
         fits = "".join(scanner.stack).startswith(outer) or (scanner.state == START and not self.parents)
         fits &= bool(self.member) == bool(self.outside)
         fits &= self.string is None or isinstance(self.string, JsonStringScanner)
-        fits &= self.python is None or type(self.python).__name__ in ("PythonScanner", "LiteralScanner")
         if self.token and self.in_token:  # the token of a member outside any call is dropped as it comes
             part = _PART_OF_STRING if scanner.in_string else _PART_OF_SCALAR
             fits &= part(self.token) is not None

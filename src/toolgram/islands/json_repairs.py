@@ -10,7 +10,8 @@ bracket can follow, a quote until it is known what follows, an escape until it i
 * a comma before a closing bracket, and a missing one before a string that is a key, or between items,
 * a second colon,
 * comments: `// ...`, `# ...`, `/* ... */`,
-* strings in single quotes, keys without quotes, Python's words, `NaN` and `Infinity` (as strings),
+* strings in single quotes, with Python's escapes, and Python's words: all of them are one repair,
+* keys without quotes, `NaN` and `Infinity` (as strings),
 * a backslash that begins no escape of JSON.
 
 They are local, and each of them counts. Damage to the structure is repaired in one value only:
@@ -28,6 +29,7 @@ colon, which may be the last character of the key; a second damaged value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -45,6 +47,7 @@ from toolgram.islands.json_table import (
     START,
     escape_controls,
 )
+from toolgram.islands.python_tokens import is_short, json_text, more_of_escape, unescape
 from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS, MOST_TAIL_WORK
 
 _BLANKS = " \t\r\n"
@@ -54,13 +57,17 @@ _OPENERS = {"}": "{", "]": "["}
 _ESCAPES = '"\\/bfnrt'
 _IN_NUMBER = "0123456789+-.eE"
 _HEX_DIGITS = "0123456789abcdefABCDEF"
-WORDS = {"True": "true", "False": "false", "None": "null"}
-WORDS |= {word: word for word in ("true", "false", "null")} | {
-    word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")
-}
+PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+WORDS = (
+    PYTHON_WORDS
+    | {word: word for word in ("true", "false", "null")}
+    | {word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")}
+)
+_SPELLINGS = ("", "'", "\\'", *PYTHON_WORDS)  # what is noted of Python's spelling, and nothing
 
 # What is being read.
 PLAIN, CLOSING, ESCAPE, WORD, COMMENT = _MODES = "plain", "closing", "escape", "word", "comment"
+_runs = {quote: re.compile(rf"[^{quote}\"\\\x00-\x1f]*+").match for quote in _QUOTES}
 EARLIER, HERE = 1, 2  # the place of the damage: a part already read, or the open string
 
 
@@ -87,14 +94,17 @@ class JsonRepairer:
     is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
 
     __slots__ = (
-        "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "broken", "note", "out", "quote", "tail", "work",
+        "_comma", "_damage", "_doubled", "_held", "_mode", "_spelled", "_tight", "broken", "note", "out",
+        "python_only", "quote", "tail", "work",
     )  # fmt: skip
 
-    def __init__(self, quote: str = '"') -> None:
+    def __init__(self, quote: str = '"', python_only: bool = False) -> None:
+        self.python_only = python_only  # only Python's spelling is read; a repair of anything else breaks
         self._mode = PLAIN
         self._held = ""  # what is being read and not decided
         self._comma = ""  # a comma and the blanks after it
         self.quote = quote  # of the open string
+        self._spelled = False  # a single quote or a Python word was noted
         self._tight = False  # the last character closed a string
         self._damage = 0  # EARLIER or HERE
         self.tail: tuple[Scanner, int] | None = None  # a scanner of the text after a quote, and how much it has read
@@ -108,13 +118,20 @@ class JsonRepairer:
         """Read a character. Return whether it was taken; if not, it is read again, or is `broken`."""
         self.out = self.note = ""
         self.broken = False
-        return _READERS[self._mode](self, character, scanner)
+        taken = _READERS[self._mode](self, character, scanner)
+        if self.python_only and (self._damage or self.note not in _SPELLINGS):
+            return self._break()
+        return taken
 
     def passes(self, text: str) -> bool:
         """Return whether the repairer has nothing to do with this text of a string."""
         return (
             self._mode == PLAIN and not self._comma and "\\" not in text and self.quote not in text and '"' not in text
         )
+
+    def end_of_run(self, text: str, pos: int) -> int:
+        """Return up to where the text of a string, which begins at `pos`, is the same in JSON."""
+        return _runs[self.quote](text, pos).end() if self.idle else pos  # type: ignore[union-attr]
 
     def _write(self, out: str) -> bool:
         self.out = self._comma + out
@@ -251,7 +268,9 @@ class JsonRepairer:
         if not fits:
             return self._break()
         self._mode, self._held = PLAIN, ""
-        if written != word:
+        if word in PYTHON_WORDS:
+            self._note_spelling(word)
+        elif written != word:
             self.note = word
         self._write(written)
         return False
@@ -278,8 +297,13 @@ class JsonRepairer:
     def _open(self, quote: str) -> bool:
         self.quote = quote
         if quote == "'":
-            self.note = self.note or quote
+            self._note_spelling(quote)
         return self._write('"')
+
+    def _note_spelling(self, written: str) -> None:
+        """Note the first place in Python's spelling: single quotes throughout and Python's words are one repair."""
+        if not self._spelled:
+            self._spelled, self.note = True, self.note or written
 
     def _in_string(self, character: str, state: int) -> bool:
         if state > KEY_STRING:  # in an escape that the scanner has begun
@@ -293,9 +317,13 @@ class JsonRepairer:
         return self._write('\\"' if character == '"' else character)
 
     def _escape(self, character: str, scanner: Scanner) -> bool:
+        if self.quote == "'":
+            return self._python_escape(character)
         held = self._held + character
         if held == "\\'":
-            return self._decided("'", held)
+            self._decided("'")
+            self._note_spelling(held)
+            return True
         if held[1] in _ESCAPES:
             return self._decided(held)
         if held[1] == "u" and (len(held) == 2 or character in _HEX_DIGITS):
@@ -305,6 +333,17 @@ class JsonRepairer:
             return True
         self._decided("\\" + self._held, self._held)
         return False
+
+    def _python_escape(self, character: str) -> bool:
+        """Read an escape of a string in single quotes, which is Python's; a wrong one is text."""
+        escape, end, grows = more_of_escape(self._held, character, 0)
+        if grows:
+            self._held = escape
+        elif escape[1] in "xuU" and is_short(escape):
+            self._decided(json_text(escape), escape)
+        else:
+            self._decided(unescape(escape))
+        return end == 1
 
     def _closing(self, character: str, scanner: Scanner) -> bool:
         """Read blanks and a comment after a quote, then decide whether the quote ends the string."""
@@ -390,27 +429,36 @@ class JsonRepairer:
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        return [self._mode, self._held, self._comma, self.quote, [*self._doubled], self._damage, self.work]
+        place = [self._mode, self._held, self._comma, self.quote, [*self._doubled]]
+        return [*place, self._damage, self.work, self._spelled, self.python_only]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
         """Load what `dump` returned. Raise ValueError for anything else."""
-        kinds = _MODES, str, str, ('"', "'"), list, range(HERE + 1), range(MOST_TAIL_WORK + 1)
-        mode, held, comma, quote, doubled, damage, work = checked(data, *kinds)
-        repairer = cls(quote)
+        kinds = _MODES, str, str, ('"', "'"), list, range(HERE + 1), range(MOST_TAIL_WORK + 1), bool, bool
+        mode, held, comma, quote, doubled, damage, work, spelled, python_only = checked(data, *kinds)
+        repairer = cls(quote, python_only)
         if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
             raise ValueError("not the state of a repair of JSON")
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma = mode, held, comma
-        repairer._damage, repairer.work = damage, work
+        repairer._damage, repairer.work, repairer._spelled = damage, work, spelled
         fits = bool(held) == (mode != PLAIN) and (not comma or comma[0] == ",")
         fits &= len(held) <= (LONGEST_REMARK if mode == CLOSING else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
-        fits &= mode != ESCAPE or (held[:2] in ("\\", "\\u") and not held[2:].strip(_HEX_DIGITS) and len(held) < 6)
+        fits &= mode != ESCAPE or _is_begun_escape(held, quote)
         fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
         fits &= mode != CLOSING or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
         if not fits:
             raise ValueError("not the state of a repair of JSON")
         return repairer
+
+
+def _is_begun_escape(held: str, quote: str) -> bool:
+    if held[0] != "\\" or len(held) == 1:
+        return held == "\\"
+    if quote == "'":
+        return more_of_escape(held, "", 0) == (held, 0, True)
+    return held[1] == "u" and not held[2:].strip(_HEX_DIGITS) and len(held) < 6
 
 
 def _place(scanner: Scanner) -> int:

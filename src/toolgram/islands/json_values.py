@@ -288,13 +288,12 @@ class JsonScanner:
         """Repair nothing from here on, and let nothing wait."""
         self.repairs, self.repairer = False, None
 
-    def repair(self, repairer: JsonRepairer | None = None) -> JsonRepairer:
-        """Go on from where a run broke: from here on, the scanner reads what the repairer writes."""
+    def repair(self, python_only: bool = False) -> None:
+        """Go on from where a run broke: from here on, the scanner reads what a repairer writes."""
         if self.state == BROKEN:
             self.state = self.was
         self.exact()
-        self.repairer = repairer or _repairer_class()()
-        return self.repairer
+        self.repairer = _repairer_class()(python_only=python_only)
 
     def _stop(self, was: int, verdict: int) -> int:
         """Stop at a character that the table does not pass, by its verdict; return the new state."""

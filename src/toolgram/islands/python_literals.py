@@ -331,7 +331,7 @@ class PythonScanner:
             parts += ['"', "".join(self._name_pieces), '": ']
             self._name_pieces.clear()
         if not self.started:
-            # In arguments, a key is no value yet, a sign no number and a letter no word.
+            # In arguments, a key is not a value yet, nor is a sign a number or a letter a word.
             self.started = (begun and self._then == "after") or self._stack[0] not in ARGUMENTS
 
     def _colon(self, text: str, pos: int) -> int:

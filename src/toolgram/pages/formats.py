@@ -162,7 +162,7 @@ def _example(fmt: Format) -> Iterator[str]:
 
 
 def _stretches(fmt: Format) -> list[tuple[str, str, str]]:
-    """(kind, characters, what a program gets) of each event; neighbours of one kind are joined."""
+    """Return (kind, characters, what a program gets) of each event; neighbours of one kind are joined."""
     parser = fmt.parser(call_ids=random_call_ids(fmt.spec.call_ids, seed=0))
     stretches: list[tuple[str, str, str]] = []
     for event in parser.feed(fmt.example) + parser.close("stop"):
@@ -253,10 +253,10 @@ def _held(spec: Spec) -> Iterator[str]:
     yield "## Where text is held back"
     yield ""
     if not held:
-        yield "Only what may be the beginning of a marker, and blanks that may stand at a seam."
+        yield "Only what may be the beginning of a marker, and blanks that may be at a seam."
         return
     yield (
-        "Everywhere: what may be the beginning of a marker, and blanks that may stand at a seam. "
+        "Everywhere: what may be the beginning of a marker, and blanks that may be at a seam. "
         "Text that may become a call is held from:"
     )
     yield ""
@@ -327,20 +327,20 @@ def _in_words(spec: Spec, transition: Transition) -> str:
 
 
 def _drawn(text: str, owner: str) -> str:
-    """Text with visible line ends, and with visible blanks if they are dropped or at an edge."""
+    """Return text with visible line ends, and with visible blanks if they are dropped or at an edge."""
     unseen = text.isspace() or owner in ("marker", "syntax", "whitespace at a seam") or text != text.strip()
     return text.translate(DRAWN_BLANKS if unseen else DRAWN)
 
 
 def _code(text: str) -> str:
-    """Text as code in a table cell. GitHub and MkDocs disagree on a pipe in backticks, and on backticks in them."""
+    """Return text as code in a table cell. GitHub and MkDocs disagree on pipes and backticks inside backticks."""
     if not set(text) & set("|`\\"):
         return f"`{text}`"
     return f"<code>{_spelled(text)}</code>"
 
 
 def _prose(text: str) -> str:
-    """Prose in which only pairs of backticks are Markdown."""
+    """Return prose in which only pairs of backticks are Markdown."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _spelled(text)
@@ -348,12 +348,12 @@ def _prose(text: str) -> str:
 
 
 def _spelled(text: str) -> str:
-    """Text in which no character is Markdown or HTML."""
+    """Return text in which no character is Markdown or HTML."""
     return re.sub(r"[^\w\s.,:;()=/'\"-]", lambda char: f"&#{ord(char[0])};", text)
 
 
 def _fenced(text: str, language: str) -> list[str]:
-    """Text between fences that are longer than any run of backticks in it."""
+    """Return text between fences that are longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}{language}", text.rstrip("\n"), fence]

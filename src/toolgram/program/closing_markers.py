@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolgram.program.state import StateProgram
 
 BRACKETS, FENCE = "}])", "```"
-_LONG = 4  # characters: what is shorter stands in prose and in code as well
+_LONG = 4  # characters: prose and code have shorter texts as well
 _CLOSING_WORDS = (("end", "begin"), ("end", "start"), ("close", "open"))
 
 

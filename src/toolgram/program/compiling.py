@@ -27,17 +27,8 @@ from toolgram.program.closing_markers import (
     find_open_markers,
 )
 from toolgram.program.expected import what_follows
-from toolgram.program.expressions import (
-    Beginnings,
-    firsts_of,
-    may_begin,
-    over_text,
-)
-from toolgram.program.look_ahead import (
-    Way,
-    name_ahead,
-    partial_pattern,
-)
+from toolgram.program.expressions import Beginnings, firsts_of, may_begin, over_text
+from toolgram.program.look_ahead import Way, name_ahead, partial_pattern
 from toolgram.program.openers import find_announced_names, find_openers
 from toolgram.program.state import (
     ENVELOPE,
@@ -312,8 +303,8 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
 def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
     """Return what must follow a symbol, after how many blanks at most, for it to begin a call; "" if that is open.
 
-    Prose is full of brackets. The expression that finds one sees at once that it begins no call, where otherwise a held
-    call would begin, and the next character would reject it.
+    Prose is full of brackets. The expression that finds one sees at once that it begins no call. Otherwise a held call
+    would begin, and the next character would reject it.
     """
     if symbol.kind == ENVELOPE:
         if symbol.trigger == "start_array":
@@ -333,7 +324,7 @@ def _follow(spec: Spec, state: StateProgram, symbol: Symbol) -> tuple[int, str]:
 
 
 def _name_ahead(spec: Spec, state: StateProgram, symbol: Symbol) -> Way | None:
-    """Return the way to the name of a call and on, where prose has such a symbol as well and no other way leads on."""
+    """Return the way to the name of a call and on, if prose may have the symbol and no other way leads on."""
     if symbol.kind != TERMINAL or symbol.special:
         return None
     move = state.row[symbol.trigger]

@@ -73,19 +73,19 @@ def may_begin(firsts: Firsts) -> str:
 
 
 def over_text(firsts: Firsts, ends: Sequence[str]) -> str:
-    """Over text to where the first of `ends` matches (its group), or to the end. Each character is looked at once."""
+    """Match text up to the first of `ends` (its group), or to the end. Each character is looked at once."""
     return rf"{_over(firsts, ends)}(?:{'|'.join(f'({end})' for end in ends)})?+"
 
 
 def _over(firsts: Firsts, ends: Sequence[str]) -> str:
-    """Over text to where one of `ends` matches, or to the end."""
+    """Match text up to one of `ends`, or to the end."""
     others = [re.escape(first) + f"(?=[^{re.escape(seconds)}])" for first, seconds in firsts.items() if seconds]
     passed = "|".join([rf"[^{re.escape(''.join(firsts))}]++", *others, rf"(?!{'|'.join(ends)})[\s\S]"])
     return f"(?:{passed})*+"
 
 
 class End(NamedTuple):
-    """What may end a value: a marker, as far as what must follow it has come (nothing where nothing must), and with
+    """What may end a value: a marker, as far as what must follow it has come ("" if nothing must), and with
     what must follow."""
 
     marker: str

@@ -25,7 +25,7 @@ def whole_grammar(spec: Spec) -> str:
     text = with_imports(spec.grammar_text, spec.grammar_path, spec.import_paths)
     if not spec.declared:
         return text
-    priority = ".-1" if spec.parser == "lalr" else ""  # if a marker may follow, it is no text
+    priority = ".-1" if spec.parser == "lalr" else ""  # if a marker may follow, it is not text
     return with_definitions(text, spec.declared, free_text(spec), priority)
 
 

@@ -1,6 +1,6 @@
 """What must follow a marker in a value for it to end the value: expressions made from the rows of the machine.
 
-Strategy: text may contain any marker.  So a marker counts only where the way on from it is one that the machine has:
+Strategy: text may contain any marker.  So a marker counts only if the way on from it is one that the machine has:
 after a value's own marker another argument or the end of the call; after another marker the other closing markers and
 then the end of the message or of the turn, or the opener of a call with its name; after the opener of an argument its
 key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular
@@ -50,7 +50,7 @@ _NOTHING = Way("", "", "")
 
 class Ahead(NamedTuple):
     """What must follow a marker for it to end a value: the fields of a way, and `final` as an expression whose groups
-    are names; None where there is no name."""
+    are names; None if there is no name."""
 
     whole: str
     final: str
@@ -120,7 +120,7 @@ class _Branches:
     """The ways on from one state, as they are gathered. Markers with the same way on are written together."""
 
     def __init__(self) -> None:
-        self.runs: list[tuple[str, str]] = []  # expressions of text that is no marker: whole, and as far as it has come
+        self.runs: list[tuple[str, str]] = []  # expressions of text, not of markers: whole, and as far as it has come
         self.texts: list[str] = []  # markers, of which any may only have begun
         self._markers: dict[Way, list[str]] = {}
 
@@ -171,7 +171,7 @@ class _Ways:
                 yield shape, move
 
     def closing(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
-        """Other closing markers, then the end of the turn, or the opener of a call and its name."""
+        """Return other closing markers, then the end of the turn, or the opener of a call and its name."""
         branches = _Branches()
         for shape, move in self._rows(state):
             if isinstance(shape, Literal) and move.dest.name not in seen:
@@ -181,7 +181,7 @@ class _Ways:
         return branches.way(BLANKS, r"\Z")
 
     def to_argument(self, state: StateProgram) -> Way:
-        """Another argument, or the end of the call."""
+        """Return another argument, or the end of the call."""
         branches = _Branches()
         for shape, move in self._rows(state):
             if isinstance(shape, Run):
@@ -212,7 +212,7 @@ class _Ways:
         return branches.way(_between(self._spec, state))
 
     def opening(self, state: StateProgram, seen: tuple[str, ...]) -> Way | None:
-        """From a held state to the name of a call, and the first character after the name; None for no way."""
+        """Return the way from a held state to the name of a call and the first character after it; None for no way."""
         branches = _Branches()
         for shape, move in self._rows(state):
             dest = move.dest

@@ -33,7 +33,7 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
 
 
 def find_announced_names(states: Mapping[str, StateProgram], markers: Container[str]) -> None:
-    """Note the states in which a name is no call yet, and from which only a marker leads to one."""
+    """Note the states in which a name is not a call yet, and from which only a marker leads to one."""
     bare: set[str] = set()
     found = [name for name, state in states.items() if _leads_to_call(state, bare, markers)]
     while found:

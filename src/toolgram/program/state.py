@@ -43,7 +43,7 @@ class Move:
     dest: StateProgram
     actions: tuple[str, ...]
     repair: bool = False
-    only_declared: bool = False  # by `declared_name`: it is followed only where the call's function is declared
+    only_declared: bool = False  # by `declared_name`: it is followed only if the call's function is declared
     only_called: bool = False  # by `called_name`: the same, and never if no function is declared
     opens: str = ""  # its own trigger, if a call owes a closing marker after it
     within: frozenset[str] = frozenset()  # and the opening markers inside of which alone it does; none if everywhere
@@ -84,13 +84,13 @@ class StateProgram:
     any_key: bool = False
     named_key: bool = False  # a key that is a name
     values: dict[str, frozenset[str]] = field(default_factory=dict)  # JSON path -> beginnings of the strings it takes
-    looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows where it closes a value
+    looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows if it closes a value
     again: Expression | None = None  # closing markers of a value that is closed already
     before: tuple[str, ...] = ()  # markers after which a value, a name or a key begins
     entered_by: dict[str, Symbol] = field(
         default_factory=dict
     )  # the only markers after which the state is entered, by text
-    announces: str = ""  # trigger of the marker that announces calls as objects, where text is
+    announces: str = ""  # trigger of the marker that announces calls as objects in text
     around_key: tuple[str, str] = ("", "")  # markers before and after the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     closed: bool = False  # after a call, and only its closing markers lead here

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from toolgram.islands import island_class
 from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
-from toolgram.islands.json_values import FIRST_ITEM, FIRST_KEY, ITEM, KEY, MEMBER_VALUE, SCALARS, START, JsonScanner
+from toolgram.islands.json_values import FIRST_KEY, SCALARS, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.runtime.following import GOES_ON, end_of_json_blanks
 from toolgram.runtime.source import Transcoding
@@ -116,12 +115,10 @@ def end_arguments(stream: Stream) -> None:
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
     """Handle arguments that are not JSON: they are in Python's spelling, can be repaired, or are broken."""
     repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
+    if envelope is not None and end < len(text) and scanner.was >= START:  # not inside a string
+        repairs = repairs or is_python_only(stream, envelope, text[end])
     after = end < len(text) and scanner.broke_after_value and "," not in text[scanner.end : end]
-    outside_string = scanner.was >= START  # inside a string, a quote ends it or belongs to an escape
-    if envelope is not None and end < len(text) and outside_string and may_transcode(stream, envelope, text[end]):
-        _settle(stream, scanner, floor, text, end)
-        transcode(stream, envelope, scanner.was, text[end])
-    elif after and _may_close_call(stream, text, end):
+    if after and _may_close_call(stream, text, end):
         scanner.state = scanner.was
         return _wait_for_closer(stream, text, scanner.end)
     elif after and _closes_call(stream, text, end):
@@ -183,11 +180,17 @@ def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: in
     return 1
 
 
+def is_python_only(stream: Stream, envelope: Envelope, character: str) -> bool:
+    """Return whether a value in Python's spelling may begin here, and nothing else may be repaired."""
+    return not envelope.repairs and stream.program.spec.python_json and character in "'TFN"
+
+
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
     """Let the scanner read the repairer's output from here on."""
-    if isinstance(stream.island, Envelope):
-        stream.island.inner = stream.reader
-    scanner.repair()
+    envelope = stream.island
+    if isinstance(envelope, Envelope):
+        envelope.inner = stream.reader
+    scanner.repair(python_only=isinstance(envelope, Envelope) and not envelope.repairs)
     stream.source.transcoding = Transcoding()
     stream.reader = "repaired"
 
@@ -203,41 +206,6 @@ def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) ->
         return stream.wait(text[pos:])
     stream.unexpected_input()
     return pos
-
-
-# By state: JSON equivalent to what was read, so that a Python scanner can continue after it, and what that writes.
-_READ_SO_FAR = {
-    FIRST_KEY: ("{", "{"),
-    KEY: ('{"":0,', '{"": 0, '),
-    MEMBER_VALUE: ('{"":', '{"": '),
-    FIRST_ITEM: ("[", "["),
-    ITEM: ("[0,", "[0, "),
-}
-
-
-def may_transcode(stream: Stream, envelope: Envelope, character: str) -> bool:
-    """Return whether `character`, which is not valid JSON there, may begin a value in Python's spelling."""
-    spelling = "'" if envelope.scanner.repairs else "'TFN"  # a repairer also reads words and whatever else may come
-    return character in spelling and stream.program.spec.python_json and envelope.python is None
-
-
-def transcode(stream: Stream, envelope: Envelope, state: int, character: str) -> None:
-    """Read the envelope in Python's spelling from here on. `state` is the state of its JSON scanner."""
-    scanner = envelope.scanner
-    scanner.exact()
-    if state not in _READ_SO_FAR:
-        stream.unexpected_input()
-        return
-    scanner.state = state
-    outer = [MEMBER_VALUE if bracket == "{" else FIRST_ITEM for bracket in scanner.stack[:-1]]
-    known, written = zip(*(_READ_SO_FAR[place] for place in [*outer, state]), strict=True)
-    envelope.python = island_class("literal" if envelope.repairs else "python")(keywords=False)
-    envelope.python.read("".join(known), 0)
-    envelope.skip = len("".join(written)) - len(envelope.python.out)
-    envelope.inner = stream.reader
-    stream.events.note("repaired_json", character)
-    stream.source.transcoding = Transcoding()
-    stream.reader = "transcoded"
 
 
 def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:

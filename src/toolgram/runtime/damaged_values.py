@@ -9,7 +9,7 @@ held: the quote ends the string, or is part of it. A marker ends the search, so 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -69,11 +69,7 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
     follows = _may_end(text, pos)
     if follows is None:
         return PART
-    scanner, floor = arguments_scanner(stream)
-    island = stream.island
-    in_list = isinstance(island, Envelope) and island.in_list
-    if isinstance(island, Envelope):
-        floor = len(island.outside) + in_list
+    scanner, floor, in_list = _around(stream)
     tail, read = cast("tuple[JsonScanner, int]", repairer.tail or (_copy(scanner), 0))
     end, whole = _first_marker(stream, text, pos + read, final)
     exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text, pos, end)
@@ -96,6 +92,15 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final
         if not tail.done:
             return PART if whole or tail.broken else WAIT
     return _closer_at(stream, text, after, in_list, final)
+
+
+def _around(stream: Stream) -> tuple[JsonScanner, int, bool]:
+    """Return the scanner of the arguments, the depth outside the call's object, and whether that is a list."""
+    scanner, floor = arguments_scanner(stream)
+    island = stream.island
+    if not isinstance(island, Envelope):
+        return scanner, floor, False
+    return scanner, len(island.outside) + island.in_list, island.in_list
 
 
 def _in_double_quotes(text: str, pos: int, end: int) -> str:
@@ -135,15 +140,11 @@ def _next_call_at(stream: Stream, text: str, at: int, in_list: bool) -> int:
 def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -> int:
     """Return whether the closer of the call is at `at`: a marker that the call still needs, or, if it needs none,
     anything that may follow a call. After the bracket of a list, the finish reason does not matter."""
-    program, owed = stream.program, stream.calls.markers.owed
+    owed = stream.calls.markers.owed
     at = cast("re.Match[str]", _around_closer(text, at)).end()
-    markers: tuple[str, ...] = program.in_no_name
-    if owed:
-        closed_by = program.spec.closed_by
-        markers = tuple(program.literals[name] for opener in owed for name in closed_by.get(opener, ()))
-    elif at == len(text) and final and (stream.ended or in_list):
+    if not owed and at == len(text) and final and (stream.ended or in_list):
         return ENDS
-    markers = tuple(marker for marker in markers if marker != FENCE)
+    markers = [marker for marker in _closers(stream) if marker != FENCE]
     if any(text.startswith(marker, at) and stream.is_token(marker, text, at) for marker in markers):
         return ENDS
     short = () if owed else _short_openers(stream)
@@ -153,6 +154,15 @@ def _closer_at(stream: Stream, text: str, at: int, in_list: bool, final: bool) -
         return PART if name is None else ENDS if name.lastindex else WAIT
     rest = text[at:]
     return WAIT if any(marker.startswith(rest) for marker in (*markers, *short, FENCE)) else PART
+
+
+def _closers(stream: Stream) -> Iterable[str]:
+    """Return the markers that the call still needs or, if it needs none, those that may follow a call."""
+    program, owed = stream.program, stream.calls.markers.owed
+    if not owed:
+        return program.in_no_name
+    closed_by = program.spec.closed_by
+    return [program.literals[name] for opener in owed for name in closed_by.get(opener, ())]
 
 
 def _short_openers(stream: Stream) -> tuple[str, ...]:

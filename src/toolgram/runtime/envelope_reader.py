@@ -38,12 +38,11 @@ from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT, MOST_BLANKS
 from toolgram.runtime.argument_readers import (
     REPAIRABLE,
     begin_repair,
-    may_transcode,
+    is_python_only,
     read_arguments,
     read_closed,
     read_string,
     skip_blanks_after_opening,
-    transcode,
 )
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.following import end_of_json_blanks
@@ -105,8 +104,8 @@ def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int
 def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
     """Handle special cases between two tokens. Return the position after them, or WAIT; None if there are none."""
     scanner, after = envelope.scanner, None
-    if text[pos] == "'" and scanner.state in _QUOTED and may_transcode(stream, envelope, "'"):
-        transcode(stream, envelope, scanner.state, text[pos])
+    if scanner.state in _QUOTED and is_python_only(stream, envelope, text[pos]):
+        begin_repair(stream, scanner)
         return pos
     if scanner.stack == ["["]:
         after = _read_in_list(stream, envelope, text, pos)
@@ -289,10 +288,8 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    if text[pos] == "'" and may_transcode(stream, envelope, text[pos]):
-        transcode(stream, envelope, FIRST_KEY, text[pos])
-        return pos
-    if envelope.scanner.repairs and text[pos] in REPAIRABLE:
+    python = text[pos] == "'" and is_python_only(stream, envelope, "'")
+    if python or (envelope.scanner.repairs and text[pos] in REPAIRABLE):
         begin_repair(stream, envelope.scanner)
         return pos
     if text[pos] not in '"}' or len(stream.source.opening or "") > LONGEST_ENVELOPE_TEXT:

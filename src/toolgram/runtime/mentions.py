@@ -56,12 +56,7 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if _is_read_again(stream, symbol, begin):
         return True
     if events.mention.withheld is None:
-        _withhold(stream, symbol, begin)
-        withheld = cast(Withheld, events.mention.withheld)
-        withheld.is_header = symbol.opens == HEADER
-        withheld.is_fence = symbol.trigger.startswith("BARE ")
-        withheld.in_message = stream.state.to_user
-        withheld.is_text = stream.state.to_user and not events.mention.marks.is_blank
+        _withhold_call(stream, symbol, begin)
     return False
 
 
@@ -185,7 +180,7 @@ def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
-    """Withhold the events from `begin` on, where a call opens."""
+    """Withhold the events from `begin` on."""
     state = stream.state
     closers: tuple[str, ...] = ()
     if state.meaning == "reasoning":
@@ -195,6 +190,16 @@ def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
     events.mention.withheld = Withheld(_copied(stream), events.out, begin, closers)
     events.mention.withheld.opening = _length(stream, symbol)
     events.out = events.mention.withheld.events
+
+
+def _withhold_call(stream: Stream, symbol: Symbol, begin: int) -> None:
+    """Withhold the events from `begin` on, if the text after the call decides whether it counts."""
+    _withhold(stream, symbol, begin)
+    withheld, to_user = cast(Withheld, stream.events.mention.withheld), stream.state.to_user
+    withheld.is_header = symbol.opens == HEADER
+    withheld.is_fence = symbol.trigger.startswith("BARE ")
+    withheld.in_message = to_user
+    withheld.is_text = to_user and not stream.events.mention.marks.is_blank
 
 
 def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:

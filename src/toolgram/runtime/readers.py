@@ -14,7 +14,7 @@ from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn
 from toolgram.runtime.python_readers import read_python
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
-from toolgram.runtime.repaired_readers import read_repaired, read_transcoded
+from toolgram.runtime.repaired_readers import read_repaired
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.value_readers import read_value
@@ -30,7 +30,6 @@ READERS: dict[str, Reader] = {
     "python": read_python,
     "string": read_string,
     "value": read_value,
-    "transcoded": read_transcoded,
     "repaired": read_repaired,
     "after_turn": drop_after_turn,
     **ENVELOPE_READERS,

@@ -1,8 +1,8 @@
-"""Readers of arguments that are not JSON: in Python's spelling, or in need of repair.
+"""The reader of JSON that needs repair, which includes Python's spelling of it.
 
-Strategy: each character first goes through a transcoder or a repairer, and the readers of JSON read the output. What
-needs a look ahead is done here, because the text is here: a code fence around a value, and the end of a string with
-unescaped quotes.
+Strategy: each character first goes through a repairer, and the readers of JSON read the output. What needs a look
+ahead is done here, because the text is here: a code fence around a value, and the end of a string with unescaped
+quotes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from toolgram.islands.json_values import (
     SCALARS,
     JsonScanner,
 )
-from toolgram.islands.literal_repairs import LiteralScanner
 from toolgram.limits import BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
@@ -36,57 +35,11 @@ from toolgram.spec.data import UNCLOSED
 
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
-    from toolgram.islands.python_literals import PythonScanner
 
 _opening_fence = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{\"'])").match
 _opening_begun = re.compile(rf"(?:`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS})\Z").match
 _closing_fence = re.compile(rf"```{BLANKS}(?=[,}}\]])").match
 _closing_begun = re.compile(rf"(?:`{{1,2}}|```{BLANKS})\Z").match
-
-
-def read_transcoded(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read an envelope in Python's spelling: pass each character to the transcoder, and its JSON to the readers."""
-    envelope, source = cast(Envelope, stream.island), stream.source
-    python = cast("PythonScanner", envelope.python)
-    character = text[pos]
-    transcoding = source.transcoding = source.transcoding or Transcoding()
-    transcoding.read_again = False
-    skipped = source.skip_prefix(pos, pos + 1) - pos
-    if not skipped:
-        add_piece(transcoding.pieces, character)
-    if python.read(character, 0) == 0:
-        place = python.place() if isinstance(python, LiteralScanner) else None
-        if place is None or skipped:
-            stream.reader = envelope.inner
-            stream.unexpected_input()
-            return pos if transcoding.read_again else pos + 1
-        transcoding.pieces[-1] = transcoding.pieces[-1][:-1]
-        _repair_transcoded(stream, envelope, place[2])
-        return pos
-    written = _unskipped(envelope, python.out)
-    if _read_written(stream, envelope, envelope.inner, written):
-        stream.reader = "transcoded"
-        return pos + 1
-    return pos if transcoding.read_again else pos + 1
-
-
-def _unskipped(envelope: Envelope, written: str) -> str:
-    """Return what is written without the part that is already known."""
-    at = min(envelope.skip, len(written))
-    envelope.skip -= at
-    return written[at:]
-
-
-def _repair_transcoded(stream: Stream, envelope: Envelope, held: str) -> None:
-    """Repair JSON from here on, since Python's spelling does not fit. `held` is the text that was not decided."""
-    python, inner, scanner = cast(LiteralScanner, envelope.python), envelope.inner, envelope.scanner
-    stream.reader = inner
-    written = _unskipped(envelope, python.out)
-    if _read_written(stream, envelope, inner, written):
-        repairer = scanner.repair(python.repairer())
-        for character in held:
-            repairer.read(character, scanner)
-        stream.reader = "repaired"
 
 
 def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -96,9 +49,28 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     repairer = cast("JsonRepairer", scanner.repairer)
     reader = island.inner if isinstance(island, Envelope) else "arguments"
     transcoding = source.transcoding = source.transcoding or Transcoding()
-    after = _read_ahead(stream, scanner, reader, text, pos, final) if repairer.idle else None
-    if after is not None:
-        return after
+    if repairer.idle and not repairer.python_only:
+        after = _read_ahead(stream, scanner, reader, text, pos, final)
+        if after is not None:
+            return after
+    end = repairer.end_of_run(text, pos) if reader == "arguments" and _is_clean(scanner, repairer) else pos
+    if end > pos:
+        add_piece(transcoding.pieces, text[source.skip_prefix(pos, end) : end])
+        _read_written(stream, island, reader, text[pos:end])
+        stream.reader = "repaired"
+        return end
+    return _read_one(stream, scanner, reader, text, pos, final)
+
+
+def _is_clean(scanner: JsonScanner, repairer: JsonRepairer) -> bool:
+    """Return whether the next character is in a string without damage, outside an escape."""
+    return scanner.in_plain_string and not repairer.damaged
+
+
+def _read_one(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int:
+    """Read the character at `pos`. Return the position after it, or WAIT."""
+    source, repairer = stream.source, cast("JsonRepairer", scanner.repairer)
+    transcoding = cast(Transcoding, source.transcoding)
     found = PART
     if repairer.in_damaged and scanner.in_plain_string:
         found = read_damaged(stream, repairer, text, pos, final)

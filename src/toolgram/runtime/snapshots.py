@@ -25,7 +25,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream, reader_of
 from toolgram.spec.data import TEXT
 
-VERSION = 19
+VERSION = 20
 _COUNT = range(2**31)
 _ARGUMENT = {"key": str, "read_on": range(3), "seen": range(4), "depth": _COUNT, "again": str}
 _STATUSES = ("complete", "truncated", "malformed")
@@ -243,7 +243,7 @@ def _check_state(stream: Stream, closed: bool) -> None:
     if held is not None:
         fits &= (held.outer is not None) == (origin.meaning == "malformed")
         fits &= not (stream.reader.startswith("rejected") or stream.reader == "malformed")
-    fits &= stream.source.transcoding is None or stream.reader in ("transcoded", "repaired")
+    fits &= stream.source.transcoding is None or stream.reader == "repaired"
     if not fits:
         raise ValueError(f"a stream cannot be in {state.name} with what is held")
 
@@ -253,9 +253,9 @@ def _check_reader(stream: Stream) -> None:
     reader, island = stream.reader, stream.island
     fits = _FITS_ENVELOPE if isinstance(island, Envelope) else _FITS
     inner = reader
-    if isinstance(island, Envelope) and reader in ("transcoded", "repaired"):
-        writes = island.python if reader == "transcoded" else island.scanner.repairer
-        inner = "" if writes is None or stream.source.transcoding is None else island.inner
+    if isinstance(island, Envelope) and reader == "repaired":
+        repairs = island.scanner.repairer is not None and stream.source.transcoding is not None
+        inner = island.inner if repairs else ""
     if inner not in fits or not fits[inner](stream):
         raise ValueError(f"the reader {reader} cannot work in {stream.state.name} on {type(island).__name__}")
 

@@ -155,12 +155,11 @@ class _Reading:
         symbol, end = state.symbols[found.lastindex - 1], found.end()
         if len(text) - at < state.longest and state.may_become(text, at):
             raise Unusual
-        if symbol.most:
-            if state.is_text and self._is_word(state.row[symbol.trigger].dest, end):
-                self._leave_for_text(state)
-                return
-            if end == len(text):
-                raise Unusual
+        if symbol.most and state.is_text and self._is_word(state.row[symbol.trigger].dest, end):
+            self._leave_for_text(state)
+            return
+        if symbol.most and end == len(text):
+            raise Unusual
         if symbol.opens or symbol.kind != TERMINAL:
             self._take(state, symbol, at, end)
             return
@@ -233,6 +232,10 @@ class _Reading:
             body = leading + body
             if leading and self._program.spec.turn_start:
                 raise Unusual
+        self._add_text(body, trailing, last)
+
+    def _add_text(self, body: str, trailing: str, last: bool) -> None:
+        """Make text the reasoning or the content, of which the message has one each."""
         if self._place.state.meaning == "reasoning":
             if self._reasoning or self._content or last:
                 raise Unusual
@@ -248,7 +251,8 @@ class _Reading:
         program = self._program
         marked = value.startswith(self._place.state.before) if self._place.state.before else False
         strange = not value or value[0] == "\n" or (program.namespaced_names and "." in value)
-        if strange or marked or program.holds_marker(value) or (self._tools.names and value not in self._tools.names):
+        undeclared = bool(self._tools.names) and value not in self._tools.names
+        if strange or marked or undeclared or program.holds_marker(value):
             raise Unusual
         if len(value) > LONGEST_WORD or self._name is not None:
             raise Unusual
@@ -437,7 +441,7 @@ class _Reading:
 
     def _begin_python(self, written: int, in_call: bool = False) -> None:
         """Read the envelope in Python's spelling from here on. Events account for what comes before `written`."""
-        if not self._program.spec.python_json or self._program.strict:
+        if self._program.strict or not (self._repairs or self._program.spec.python_json):
             raise Unusual
         self._python = True
         begun = in_call or self._name is not None or self._arguments is not None

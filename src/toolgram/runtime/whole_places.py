@@ -115,16 +115,16 @@ class Place:
     def _plain_step(self, move: Move) -> Step | None:
         """Return the step of a transition; None if it repairs something, or if a marker is missing or too many."""
         trigger, actions = move.trigger, self._places.actions
-        if move.repair or move.only_declared or move.only_called or not all(each in actions for each in move.actions):
-            return None
         sections, (overdue, owed, opened), after = self._places.program.sections, self._markers, self._after
+        if not self._is_plain(move) or (after is not None and trigger in after):
+            return None
         if not (self.begun or self.state.held or trigger in _IN_CALL):
             left_open = self.state.leaves_owed.get(trigger, NONE)
             if not overdue.isdisjoint(left_open):
                 return None
             owed = NONE if self.state.loops and move.dest.held else owed - left_open
         closes_nothing = (move.closes and not (owed or overdue)) or (trigger in sections and trigger not in opened)
-        if closes_nothing or (after is not None and trigger in after):
+        if closes_nothing:
             return None
         if after is not None and trigger in self._places.closers:
             after |= {trigger}
@@ -134,6 +134,12 @@ class Place:
         markers = OpenMarkers(overdue, owed, opened).followed(trigger, move, sections)
         place = self._places.place(move.dest, markers, begun, after)
         return Step(place, tuple(actions[each] for each in move.actions))
+
+    def _is_plain(self, move: Move) -> bool:
+        """Return whether a transition repairs nothing, needs no declared function, and has only known actions."""
+        if move.repair or move.only_declared or move.only_called:
+            return False
+        return self._places.actions.keys() >= {*move.actions}
 
 
 def first_place(program: Program, state: StateProgram, actions: Mapping[str, Action]) -> Place:

@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 def sealed(content: Mapping[str, Any]) -> str:
-    """JSON with a checksum in front, for a file that may get damaged."""
+    """Return JSON with a checksum in front, for a file that may get damaged."""
     text = json.dumps(content, ensure_ascii=True)
     return f"{_checksum(text)}\n{text}"
 
@@ -39,9 +39,9 @@ def _checksum(text: str) -> str:
 
 
 def checksum(pieces: Iterable[bytes]) -> str:
-    """Of bytes in pieces, whose lengths count: it finds damage and edits, which nobody makes in order not to be found.
+    """Return the checksum of bytes in pieces, lengths included. It finds damage and edits that do not hide themselves.
 
-    No cryptographic hash: to load what makes those takes a fresh process as long as a tenth of all that it does.
+    It is not a cryptographic hash: to load the code for one takes as long as a tenth of a fresh process.
     """
     sizes, found = [], 0
     for piece in pieces:

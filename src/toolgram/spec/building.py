@@ -9,28 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path, PurePath
 from typing import Any
 
 from toolgram.limits import LONGEST_WORD
 from toolgram.spec.composition import compose, fragment_loader
-from toolgram.spec.data import (
-    END,
-    ISLAND_TRIGGERS,
-    MEANINGS,
-    RECOVERY_TRIGGERS,
-    TEXT,
-    VALUE_TYPES,
-    Literal,
-    Run,
-    Spec,
-    State,
-    Transition,
-    is_json_trigger,
-)
+from toolgram.spec.data import END, TEXT, Literal, Run, Spec, State, Transition, is_json_trigger
 from toolgram.spec.declarations import check_meanings
 from toolgram.spec.machine_checks import check_machine, instead
 from toolgram.spec.machine_file import Keys, MachineFile
+from toolgram.spec.vocabulary import ISLAND_TRIGGERS, MEANINGS, RECOVERY_TRIGGERS, VALUE_TYPES
 
 Shapes = Mapping[str, Callable[[], Literal | Run | None]]  # terminals of a grammar by name; None for free text
 
@@ -60,36 +49,13 @@ def build_spec(
             f"the initial state {declared['initial']} is not declared",
             instead(declared["initial"], states, "the states are"),
         )
-    transitions = _transitions(machine, states, final)
+    transitions = _transitions(machine, states)
     terminals = _terminals(machine, transitions, shapes, grammar_path)
     _check_names(machine, states, transitions, terminals)
     check_meanings(free_text, states.values(), grammar_text, grammar_path)
-    name = declared.get("name") or Path(machine.path).stem
+    name = declared["name"] or Path(machine.path).stem
     spec = Spec(
-        name=name,
-        title=about.get("title", name),
-        models=tuple(about.get("models", ())),
-        example=about.get("example", "") or _first_output(about),
-        notes=tuple(about.get("notes", ())),
-        parser=about.get("parser", "lalr"),
-        call_ids=about.get("call_ids", "call_24"),
-        special_tokens=tuple(about.get("special_tokens", ())),
-        stop=tuple(about["stop"]) if "stop" in about else None,
-        python_json=about.get("python_json", False),
-        longest_match=about.get("longest_match", False),
-        line_calls=about.get("line_calls", ""),
-        bare_calls=tuple(about.get("bare_calls", ())),
-        unproven_types=tuple(about.get("unproven_types", ())),
-        wrapped=tuple(about.get("wrapped", ())),
-        namespaced_names=about.get("namespaced_names", False),
-        suffix=about.get("suffix", ""),
-        closed_by={opener: tuple(closers) for opener, closers in about.get("closed_by", {}).items()},
-        same_path=about.get("same_path", {}),
-        notation=tuple(about.get("notation", ())),
-        turn_start=about.get("turn_start", ""),
-        turn_end=about.get("turn_end", ""),
-        other_roles=tuple(about.get("other_roles", ())),
-        generation_prompt=about.get("generation_prompt", ""),
+        **{"name": name, "title": name, "example": _first_output(about), **_kept(about)},
         grammar_path=grammar_path,
         grammar_text=grammar_text,
         machine_path=machine.path,
@@ -107,6 +73,18 @@ def build_spec(
     for fault in faults(spec):
         raise fault
     return spec
+
+
+def _kept(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a specification keeps of `format:`, as data that cannot be changed."""
+    names = {field.name for field in fields(Spec)}
+    return {key: _fixed(value) for key, value in about.items() if key in names and value != ""}
+
+
+def _fixed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _fixed(each) for key, each in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _first_output(about: Mapping[str, Any]) -> str:
@@ -135,7 +113,7 @@ def _place(machine: MachineFile, where: Keys) -> tuple[str, int]:
 def _states(machine: MachineFile) -> dict[str, State]:
     states: dict[str, State] = {}
     for index, entry in enumerate(machine.data["machine"]["states"]):
-        name, tags = (entry, []) if isinstance(entry, str) else (entry["name"], entry.get("tags", []))
+        name, tags = entry["name"], entry.get("tags", [])
         file, line = _place(machine, ("machine", "states", index))
         meaning = next((tag for tag in tags if tag in MEANINGS), None)
         typed = next((tag for tag in tags if tag in VALUE_TYPES), "")
@@ -147,7 +125,7 @@ def _states(machine: MachineFile) -> dict[str, State]:
 
 def _final(machine: MachineFile) -> str:
     entries = machine.data["machine"]["states"]
-    final = [entry["name"] for entry in entries if not isinstance(entry, str) and entry.get("final")]
+    final = [entry["name"] for entry in entries if entry.get("final")]
     if len(final) != 1:
         raise machine.error(
             ("machine", "states"),
@@ -157,14 +135,12 @@ def _final(machine: MachineFile) -> str:
     return str(final[0])
 
 
-def _transitions(machine: MachineFile, states: Mapping[str, State], final: str) -> tuple[Transition, ...]:
+def _transitions(machine: MachineFile, states: Mapping[str, State]) -> tuple[Transition, ...]:
     found: dict[tuple[str, str], Transition] = {}
     for index, entry in enumerate(machine.data["machine"]["transitions"]):
         where: Keys = ("machine", "transitions", index)
         file, line = _place(machine, where)
         trigger, dest, sources, after = entry["trigger"], entry["dest"], entry["source"], entry.get("after", [])
-        if sources == "*":
-            sources = [name for name in states if name != final]
         for source in [sources] if isinstance(sources, str) else sources:
             target = source if dest == "=" else dest
             for key, state in (("source", source), ("dest", target)):
@@ -218,15 +194,14 @@ def _check_names(
     """Check that each name under `format:` names something."""
     about: Mapping[str, Any] = machine.data["format"]
     literals = {name: shape.text for name, shape in terminals.items() if isinstance(shape, Literal)}
-    _check_tokens(machine, about, literals)
-    _check_pairs(machine, about, literals)
+    _check_markers(machine, about, literals)
     _check_suffix(machine, about.get("suffix", ""), literals)
     held = [name for name, state in states.items() if state.held]
     for key, named in (("line_calls", about.get("line_calls", "")), ("bare_calls", *about.get("bare_calls", [""])[:1])):
         if named and named not in held:
             raise machine.error(
                 ("format", key),
-                f"`{key}` names {named}, which is no held state",
+                f"`{key}` names {named}, which is not a held state",
                 instead(named, held, "the held states are"),
             )
     _check_same_path(machine, about.get("same_path", {}), transitions)
@@ -238,28 +213,20 @@ def _check_names(
         )
 
 
-def _check_tokens(machine: MachineFile, about: Mapping[str, Any], literals: Mapping[str, str]) -> None:
-    """Check that special tokens, and those that end a turn, are markers."""
-    for key in ("special_tokens", "stop"):
-        for index, token in enumerate(about.get(key, ())):
-            if token not in literals:
-                raise machine.error(
-                    ("format", key, index),
-                    f"`{key}` names {token}, which is no fixed text that a transition has as its trigger",
-                    instead(token, list(literals), "these are"),
-                )
-
-
-def _check_pairs(machine: MachineFile, about: Mapping[str, Any], literals: Mapping[str, str]) -> None:
-    """Check that `closed_by` pairs markers of the machine."""
+def _check_markers(machine: MachineFile, about: Mapping[str, Any], literals: Mapping[str, str]) -> None:
+    """Check that special tokens, those that end a turn, and what opens and closes something are markers."""
+    named: list[tuple[str, str | int, str]] = [
+        (key, index, name) for key in ("special_tokens", "stop") for index, name in enumerate(about.get(key, ()))
+    ]
     for opener, closers in about.get("closed_by", {}).items():
-        for name in (opener, *closers):
-            if name not in literals:
-                raise machine.error(
-                    ("format", "closed_by", opener),
-                    f"`closed_by` names {name}, which is no fixed text that a transition has as its trigger",
-                    instead(name, literals, "these are"),
-                )
+        named += [("closed_by", opener, name) for name in (opener, *closers)]
+    for key, entry, name in named:
+        if name not in literals:
+            raise machine.error(
+                ("format", key, entry),
+                f"`{key}` names {name}, which is not a fixed text that a transition has as its trigger",
+                instead(name, literals, "these are"),
+            )
 
 
 def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]) -> None:
@@ -271,8 +238,8 @@ def _check_suffix(machine: MachineFile, suffix: str, literals: Mapping[str, str]
             f"`suffix` is {suffix!r}, which no marker has"
             if not suffixed
             else f"`suffix` is {suffix!r}, and not a sign with up to {LONGEST_WORD} letters, digits, `_` and `-` "
-            "behind it",
-            "write what every marker has behind its name, such as `suffix: ':opensource'`, or remove the line",
+            "after it",
+            "write what every marker has after its name, such as `suffix: ':opensource'`, or remove the line",
         )
 
 
@@ -286,6 +253,6 @@ def _check_same_path(machine: MachineFile, same: Mapping[str, str], transitions:
             wrong = other if path in paths else path
             raise machine.error(
                 ("format", "same_path", other),
-                f"`same_path` names {wrong}, which is no other spelling of a path that a transition has",
+                f"`same_path` names {wrong}, which is not another spelling of a path that a transition has",
                 instead(wrong, sorted(paths), "the paths are") if wrong == path else f"remove `{other}`",
             )

@@ -35,7 +35,7 @@ def kept_spec(name: str, grammar: str, machine: str) -> Spec | None:
 
 
 def keep_spec(spec: Spec) -> str:
-    """Write the specification of a shipped format for `kept_spec`. Returns where."""
+    """Write the specification of a shipped format for `kept_spec`. Return its path."""
     data = dump(spec)
     for name in _FROM_FILES:
         del data[name]
@@ -48,7 +48,7 @@ def keep_spec(spec: Spec) -> str:
 
 
 def _hash(grammar: str, machine: str) -> str:
-    """Of everything that the specification of a shipped format comes from."""
+    """Return the hash of everything that the specification of a shipped format comes from."""
     paths = (grammar, machine, *_common(grammar, ".lark"), *_common(machine, ".yaml"))
     named = (piece for path in paths for piece in (os.path.basename(path).encode(), _bytes_of(path)))
     return checksum((readers_hash().encode(), *named))
@@ -73,5 +73,5 @@ def readers() -> list[str]:
 
 @cache
 def readers_hash() -> str:
-    """Of the code that reads and checks files."""
+    """Return the hash of the code that reads and checks files."""
     return checksum(_bytes_of(path) for path in readers())

@@ -3,7 +3,7 @@
 Strategy: an abstract interpretation.  A *position* says how far a call is (named, started, its arguments) and which
 JSON is open around it; there are few.  From the initial state each transition is followed from each position in
 which its trigger can come, and its actions change the position.  What an action needs and does not find, and what a
-state cannot be entered with, is a fault of the transition.  A trigger that cannot come is no fault here.
+state cannot be entered with, is a fault of the transition.  A trigger that cannot come is not a fault here.
 
 What the runtime does is the model: a held state is committed or rejected as a whole (so a call starts outside of it),
 the end of the output ends an open call as truncated, and text that does not fit leaves all embedded values.
@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from toolgram.errors import FormatError
 from toolgram.limits import MAX_FLOW_STEPS
-from toolgram.spec.data import END, ISLAND_TRIGGERS, TEXT, UNCLOSED, Literal, Spec, State, Transition, rows_of
+from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Spec, State, Transition, loops, rows_of
+from toolgram.spec.vocabulary import ISLAND_TRIGGERS
 
 ANY_KEY = "*"
 LIST = ("start_array", "end_array")
@@ -57,7 +58,7 @@ class _Fault(Exception):
 
 
 def call_faults(spec: Spec) -> Iterator[FormatError]:
-    """Yield the transitions whose actions cannot work, or that lead where they cannot."""
+    """Yield the transitions whose actions cannot work, or that lead to a state to which they cannot."""
     rows = rows_of(spec)
     lists = any(transition.trigger == "start_array" for transition in spec.transitions)
     found: dict[str, set[Position]] = {spec.initial: {Position()}}
@@ -108,7 +109,7 @@ def _follow(
             after = replace(after, parents=() if listed else None, in_list=listed, path="")
         if transition.trigger == "malformed":
             after = replace(after, parents=None, in_list=False, path="")
-        after = _enter(transition, source, dest, _loops(rows, dest), after)
+        after = _enter(transition, source, dest, loops(rows[dest.name]), after)
         closes = after.parents is None and (
             transition.trigger in ("recovered", UNCLOSED)
             or (transition.trigger == "end_map item" and before.parents is not None)
@@ -120,12 +121,7 @@ def _follow(
             for action in closing.actions:
                 after = _act(action, closing, dest, after)
             last = spec.states[closing.dest]
-            yield closing.dest, _enter(closing, dest, last, _loops(rows, last), after)
-
-
-def _loops(rows: Rows, state: State) -> bool:
-    """Return whether text keeps the machine in the state."""
-    return TEXT in rows[state.name] and rows[state.name][TEXT].dest == state.name
+            yield closing.dest, _enter(closing, dest, last, loops(rows[last.name]), after)
 
 
 # --- what may come -------------------------------------------------------------------------------------------------
@@ -146,10 +142,10 @@ def _come(
 
 
 def _outside(trigger: str, source: State, position: Position, lists: bool) -> list[Position]:
-    """After text, the end of the output, or what does not fit."""
+    """Return the positions after text, the end of the output, or what does not fit."""
     if trigger == TEXT:
         if source.held and position.started:
-            raise _Fault("text would stand in an open call", "remove the transition on TEXT, or the tag `held`")
+            raise _Fault("there would be text in an open call", "remove the transition on TEXT, or the tag `held`")
         return [Position() if source.held else position]
     if trigger == END:
         return [] if source.held and position.parents is not None else [position]
@@ -160,7 +156,7 @@ def _outside(trigger: str, source: State, position: Position, lists: bool) -> li
 
 
 def _terminal(spec: Spec, transition: Transition, source: State, position: Position) -> list[Position]:
-    """After a marker or a run, which no JSON and no arguments have inside."""
+    """Return the positions after a marker or a run, which no JSON and no arguments have inside."""
     if "unclosed_arguments" in transition.actions and position.arguments == OPEN:
         return [replace(position, parents=None, in_list=False, path="")]
     if position.parents is not None or position.arguments == OPEN:
@@ -193,7 +189,7 @@ def _opened(position: Position, closed_by: str) -> Position:
 
 
 def _json(spec: Spec, trigger: str, dest: State, position: Position) -> list[Position]:
-    """After an event of the JSON around a call."""
+    """Return the positions after an event of the JSON around a call."""
     if trigger == position.closed_by and position.arguments == OPEN:
         return [replace(position, arguments=DONE, closed_by="")]
     event, _, rest = trigger.partition(" ")
@@ -215,7 +211,7 @@ def _json(spec: Spec, trigger: str, dest: State, position: Position) -> list[Pos
 
 
 def _envelope(event: str, position: Position) -> list[Position]:
-    """After a bracket of the list of calls, or the one that begins a call."""
+    """Return the positions after a bracket of the list of calls, or the one that begins a call."""
     parents = position.parents
     if event == "start_array":
         return [replace(position, parents=(), in_list=True)] if parents is None else []
@@ -271,7 +267,7 @@ def _act(action: str, transition: Transition, source: State, position: Position)
 
 def _start_call(position: Position) -> Position:
     if position.started:
-        raise _Fault("`start_call` where a call is open", "write `end_call` before it")
+        raise _Fault("`start_call` while a call is open", "write `end_call` before it")
     if not position.named:
         raise _Fault("`start_call` before `name`", "write `after: [name, start_call]`, or `name` on the way")
     return replace(position, started=True, named=False, identified=False)
@@ -279,7 +275,7 @@ def _start_call(position: Position) -> Position:
 
 def _end_call(position: Position) -> Position:
     if not position.started:
-        raise _Fault("`end_call` where no call is open", "write `after: [start_call, end_call]`, or remove it")
+        raise _Fault("`end_call` while no call is open", "write `after: [start_call, end_call]`, or remove it")
     if position.arguments != DONE:
         raise _Fault(*_UNFINISHED[position.arguments])
     return position.over()
@@ -287,7 +283,7 @@ def _end_call(position: Position) -> Position:
 
 def _close_unclosed(position: Position) -> Position:
     if position.arguments != OPEN:
-        raise _Fault("`unclosed_arguments` where no arguments are open", "remove `unclosed_arguments`")
+        raise _Fault("`unclosed_arguments` while no arguments are open", "remove `unclosed_arguments`")
     return replace(position, arguments=DONE, closed_by="")
 
 
@@ -318,16 +314,16 @@ def _after_name(source: State, position: Position) -> bool:
 
 # Actions that change no position: what must be true for them, what is wrong if it is not, and the remedy.
 _NOTES: Mapping[str, tuple[Callable[[State, Position], bool], str, str]] = {
-    "unclosed_value": (_in_value, "where no value is read", "remove it"),
-    "unclosed_argument": (_in_value, "where no value is read", "remove it"),
-    "late_call_id": (lambda source, position: position.started, "where no call is open", "write `after: call_id`"),
+    "unclosed_value": (_in_value, "while no value is read", "remove it"),
+    "unclosed_argument": (_in_value, "while no value is read", "remove it"),
+    "late_call_id": (lambda source, position: position.started, "while no call is open", "write `after: call_id`"),
     "unopened_reasoning": (
         lambda source, position: source.meaning == "content",
-        "where no content is read",
+        "while no content is read",
         "remove it",
     ),
-    "called_name": (_after_name, "where no name was read", "write it after `name`"),
-    "declared_name": (_after_name, "where no name was read", "write it after `name`"),
+    "called_name": (_after_name, "before any name was read", "write it after `name`"),
+    "declared_name": (_after_name, "before any name was read", "write it after `name`"),
 }
 _ARGUMENTS = {
     "no_arguments": (NONE, DONE),
@@ -336,14 +332,14 @@ _ARGUMENTS = {
     "close_arguments": (PARTS, DONE),
 }
 _MISPLACED = {
-    "no_arguments": ("`no_arguments` where the call has arguments", "remove `no_arguments`"),
-    "open_arguments": ("`open_arguments` where the call has arguments", "remove `open_arguments`"),
+    "no_arguments": ("`no_arguments` although the call has arguments", "remove `no_arguments`"),
+    "open_arguments": ("`open_arguments` although the call has arguments", "remove `open_arguments`"),
     "argument_key": (
         "`argument_key` outside of `open_arguments` and `close_arguments`, or before the value of another key",
         "write `after: [start_call, open_arguments, argument_key]`, and a state tagged `value` after each key",
     ),
     "close_arguments": (
-        "`close_arguments` where no arguments are open, or a key has no value",
+        "`close_arguments` while no arguments are open, or a key has no value",
         "write `open_arguments` where the arguments begin, and a state tagged `value` after each key",
     ),
 }
@@ -367,18 +363,18 @@ def _take_text(action: str, transition: Transition, position: Position) -> Posit
     trigger = transition.trigger
     event = trigger.partition(" ")[0]
     if (not trigger.isupper() and event not in _EVENTS_WITH_TEXT[action]) or trigger in (TEXT, "map_key"):
-        raise _Fault(f"`{action}` where no text is read", f"write `{action}` on the transition that reads it")
+        raise _Fault(f"`{action}` while no text is read", f"write `{action}` on the transition that reads it")
     if action == "argument_key":
         if position.arguments != PARTS:
             raise _Fault(*_MISPLACED[action])
         return replace(position, arguments=KEYED)
     if position.started or (action == "name" and position.named):
-        raise _Fault(f"`{action}` where the call has a name already", f"remove `{action}`, or end the call before")
+        raise _Fault(f"`{action}` although the call has a name already", f"remove `{action}`, or end the call before")
     return replace(position, named=True) if action == "name" else replace(position, identified=True)
 
 
 def _end(transition: Transition, source: State, position: Position) -> None:
-    """At the end of the output an open call is over, unless the transition says how it ends."""
+    """Check that at the end of the output an open call is over, unless the transition says how it ends."""
     if position.started and "end_call" not in transition.actions:
         return
     held = Position() if not position.waits else position
@@ -394,9 +390,9 @@ def _end(transition: Transition, source: State, position: Position) -> None:
 # --- where a transition may lead -----------------------------------------------------------------------------------
 
 
-def _enter(transition: Transition, source: State, dest: State, loops: bool, position: Position) -> Position:
+def _enter(transition: Transition, source: State, dest: State, stays: bool, position: Position) -> Position:
     """Return the position in the state that a transition leads to."""
-    _check_open_call(transition, dest, loops, position)
+    _check_open_call(transition, dest, stays, position)
     _check_held(transition, source, dest, position)
     _check_place(transition, source, dest, position)
     if dest.meaning != "value":
@@ -409,10 +405,10 @@ def _enter(transition: Transition, source: State, dest: State, loops: bool, posi
     return replace(position, arguments=VALUE)
 
 
-def _check_open_call(transition: Transition, dest: State, loops: bool, position: Position) -> None:
+def _check_open_call(transition: Transition, dest: State, stays: bool, position: Position) -> None:
     """Check that no call is open in text, and that arguments are open where they are read."""
     name, meaning = dest.name, dest.meaning
-    if position.started and (meaning == "malformed" or loops):
+    if position.started and (meaning == "malformed" or stays):
         raise _Fault(f"the call is still open in {name}", "write `after: end_call` (or `fail_call`)")
     if meaning == "arguments" and position.arguments != OPEN:
         raise _Fault(f"{name} reads arguments, and none begin", "write `trigger: object_start`")
@@ -440,7 +436,7 @@ def _check_held(transition: Transition, source: State, dest: State, position: Po
 def _check_place(transition: Transition, source: State, dest: State, position: Position) -> None:
     """Check that what a state reads can come after this trigger, in or outside of the JSON around a call."""
     name, meaning, trigger = dest.name, dest.meaning, transition.trigger
-    if meaning in ("content", "reasoning", "malformed", "value") and position.parents is not None:
+    if (dest.is_text or meaning in ("malformed", "value")) and position.parents is not None:
         raise _Fault(
             f"the JSON around the call is still open in {name}",
             f"write `- {{trigger: end_map item, source: {source.name}, dest: {name}}}`",

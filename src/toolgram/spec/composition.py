@@ -33,9 +33,9 @@ of the result keeps the file and the line from which it came.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ class _State:
     text: str = "="
     stop: bool | None = None  # None: as its tags say
     fragment: str = ""  # the fragment that it came with
+    depth: int = 0  # of imports through which it came
 
 
 @dataclass(slots=True)
@@ -73,50 +74,80 @@ class _Row:
     place: Place
     repair: bool = False
     of_calls: bool = False
+    depth: int = 0
 
 
 @dataclass(slots=True)
-class _Pair:
-    """An opening marker and what closes it."""
+class _Entry:
+    """An entry of a mapping: an opening marker and its closing markers, or another spelling of a path and that path."""
 
-    opener: str
-    closers: list[str]
+    key: str
+    means: list[str]
     place: Place
 
 
-@dataclass(slots=True)
-class _Spelling:
-    """Another spelling of a JSON path."""
-
-    other: str
-    path: str
-    place: Place
+_MAPPINGS = ("closed_by", "same_path")
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What a file declares, or all fragments together."""
+    """What a file declares, or a fragment with all that is inside it."""
 
     states: list[_State] = field(default_factory=list)
     rows: list[_Row] = field(default_factory=list)
-    pairs: list[_Pair] = field(default_factory=list)
-    spellings: list[_Spelling] = field(default_factory=list)
+    mappings: dict[str, list[_Entry]] = field(default_factory=lambda: {name: [] for name in _MAPPINGS})
     exits: list[tuple[str, Place]] = field(default_factory=list)
+    markers: list[str] = field(default_factory=list)
     recovered: str = ""
     notes: list[str] = field(default_factory=list)
     roles: list[str] = field(default_factory=list)
+
+    def add(self, other: _Parts) -> None:
+        """Take the parts of a fragment."""
+        for name in ("states", "rows", "exits", "markers", "notes", "roles"):
+            getattr(self, name).extend(getattr(other, name))
+        for name, entries in self.mappings.items():
+            entries += other.mappings[name]
+        self.recovered = self.recovered or other.recovered
+
+    def nearest_first(self) -> _Parts:
+        """Order states and rows: those of a fragment go before those of the fragments that it imports."""
+        self.states.sort(key=attrgetter("depth"))
+        self.rows.sort(key=attrgetter("depth"))
+        return self
+
+    def names(self) -> set[str]:
+        """Return the states, exits, markers and JSON paths."""
+        declared = {*self.markers, *(state.name for state in self.states), *(name for name, _ in self.exits)}
+        return declared | {row.trigger.split(" ")[1] for row in self.rows if " " in row.trigger}
+
+    def rename(self, names: Mapping[str, str], place: Place) -> None:
+        """Give new names to these parts, which are imported at a place."""
+
+        def new(name: str) -> str:  # of a trigger, each word
+            return " ".join([names.get(word, word) for word in name.split(" ")])
+
+        for state in self.states:
+            state.name, state.text = new(state.name), new(state.text)
+            state.depth += 1
+        for row in self.rows:
+            row.depth += 1
+            row.trigger, row.sources, row.dest = new(row.trigger), [*map(new, row.sources)], new(row.dest)
+        for entry in (each for entries in self.mappings.values() for each in entries):
+            entry.key, entry.means = new(entry.key), [*map(new, entry.means)]
+        self.exits = [(new(name), place) for name, _ in self.exits]
+        self.markers = [*map(new, self.markers)]
+        self.recovered = new(self.recovered)
 
 
 def compose(machine: MachineFile, load: Load) -> MachineFile:
     """Return the machine without imports and with all its rows. Raises FormatError for an import that is impossible."""
     declared = machine.data["machine"]
-    own = _parts(machine, declared, ("machine",))
-    own.pairs = _pairs(machine, machine.data["format"], ("format",))
-    own.spellings = _spellings(machine, machine.data["format"], ("format",))
+    own = _parts(machine, ("machine",), ("format",))
     parts = _Parts()
     budget = [MAX_FRAGMENTS]
     for index, entry in enumerate(declared.get("import", ())):
-        _import(machine, ("machine", "import", index), entry, load, parts, budget)
+        parts.add(_imported(machine, ("machine", "import", index), entry, load, budget).nearest_first())
     stop = machine.data["format"].get("stop", ())
     own.rows, parts.rows = _for_each(own.rows, stop), _for_each(parts.rows, stop)
     states = _merged(own.states, parts.states)
@@ -126,8 +157,9 @@ def compose(machine: MachineFile, load: Load) -> MachineFile:
     rows.add_own(own.rows)
     rows.add(parts.rows)
     rows.add(_following(_home(declared), recovered, states, stop, machine.place("machine")))
-    parts.spellings = _not_read(parts.spellings, rows.kept)
-    return _written(machine, declared, states, rows.kept, own, parts)
+    parts.mappings["same_path"] = _not_read(parts.mappings["same_path"], rows.kept)
+    own.add(parts)
+    return _written(machine, declared, states, rows.kept, own)
 
 
 def fragment_loader(folders: Iterable[Path]) -> Load:
@@ -162,93 +194,81 @@ def _load(path: Path, changed: int) -> MachineFile:
 # --- fragments ------------------------------------------------------------------------------------------------------
 
 
-def _parts(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> _Parts:
-    """Read the states and rows that a file declares itself."""
+def _parts(machine: MachineFile, where: Keys, about: Keys) -> _Parts:
+    """Read what a file declares itself: states and rows in one section, and what it says of them in another."""
     parts = _Parts()
+    declared, said = (machine.data[str(keys[0])] if keys else machine.data for keys in (where, about))
     for index, entry in enumerate(declared.get("states", ())):
         for name in names_of(entry):
-            about = {} if isinstance(entry, str) else entry
+            given = {} if isinstance(entry, str) else entry
             parts.states.append(
                 _State(
                     name,
-                    list(about.get("tags", ())),
+                    list(given.get("tags", ())),
                     machine.place(*where, "states", index),
-                    bool(about.get("final")),
-                    about.get("text", "="),
-                    about.get("stop"),
+                    bool(given.get("final")),
+                    given.get("text", "="),
+                    given.get("stop"),
                 )
             )
     for index, entry in enumerate(declared.get("transitions", ())):
-        source = entry["source"]
-        sources = [source] if isinstance(source, str) else list(source)
         place = machine.place(*where, "transitions", index)
-        trigger = entry["trigger"]
-        for each in [trigger] if isinstance(trigger, str) else trigger:
+        for trigger in _listed(entry["trigger"]):
             marks = entry.get("repair", False), entry.get("of_calls", False)
-            parts.rows.append(_Row(each, list(sources), entry["dest"], entry.get("after"), place, *marks))
+            parts.rows.append(_Row(trigger, _listed(entry["source"]), entry["dest"], entry.get("after"), place, *marks))
+    for name, entries in parts.mappings.items():
+        for key, means in said.get(name, {}).items():
+            entries.append(_Entry(key, _listed(means), machine.place(*about, name, key)))
+    parts.roles += said.get("other_roles", ())
     return parts
 
 
-def _pairs(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> list[_Pair]:
-    """Read the pairs of opening and closing markers that a file declares."""
-    return [
-        _Pair(
-            opener, [closers] if isinstance(closers, str) else list(closers), machine.place(*where, "closed_by", opener)
-        )
-        for opener, closers in declared.get("closed_by", {}).items()
-    ]
+def _listed(given: str | Iterable[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
-def _spellings(machine: MachineFile, declared: Mapping[str, Any], where: Keys) -> list[_Spelling]:
-    """Read the other spellings of JSON paths that a file declares."""
-    same = declared.get("same_path", {})
-    return [_Spelling(other, path, machine.place(*where, "same_path", other)) for other, path in same.items()]
+def _imported(importer: MachineFile, place: Keys, entry: Mapping[str, str], load: Load, budget: list[int]) -> _Parts:
+    """Return the parts of a fragment under the names that an entry gives to them."""
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise importer.error(place, f"more than {MAX_FRAGMENTS} fragments are imported", "import each once")
+    name = entry["fragment"]
+    try:
+        fragment = load(name)
+    except KeyError as error:
+        remedy = instead(name, error.args, "the fragments are")
+        raise importer.error(place, f"there is no fragment {name}", remedy) from None
+    parts = _all_parts(fragment, load, budget)
+    given = {key: value for key, value in entry.items() if key not in ("fragment", "prefix")}
+    known = sorted(parts.names())
+    for key in given:
+        if key not in known:
+            raise importer.error(
+                (*place, key), f"the fragment {name} has no {key}", instead(key, known, "its names are")
+            )
+    prefix = entry.get("prefix", "")
+    parts.rename({**{state.name: prefix + state.name for state in parts.states}, **given}, importer.place(*place))
+    return parts
 
 
-def _import(
-    machine: MachineFile, where: Keys, entry: Mapping[str, str], load: Load, parts: _Parts, budget: list[int]
-) -> None:
-    """Put a fragment, and what it imports itself, into `parts`, under the names that `entry` gives."""
-    waiting: list[tuple[MachineFile, Keys, Mapping[str, str], list[Mapping[str, str]]]] = [(machine, where, entry, [])]
-    known: dict[str, set[str]] = {}  # the names of each fragment
-    while waiting:
-        importer, place, given, outer = waiting.pop(0)
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise machine.error(where, f"more than {MAX_FRAGMENTS} fragments are imported", "import each once")
-        name = given["fragment"]
-        try:
-            fragment = load(name)
-        except KeyError as error:
-            remedy = instead(name, error.args, "the fragments are")
-            raise importer.error(place, f"there is no fragment {name}", remedy) from None
-        if name not in known:
-            known[name] = names_in(fragment, load)
-        _check_names(importer, place, name, known[name], _given(given))
-        renames = [_new_names(given, fragment, load, [MAX_FRAGMENTS]), *outer]
-        found = _parts(fragment, fragment.data, ())
-        for state in found.states:
-            state.name, state.text = _renamed(state.name, renames), _renamed(state.text, renames)
-            state.fragment = name
-        for row in found.rows:
-            row.trigger, row.dest = _renamed_trigger(row.trigger, renames), _renamed(row.dest, renames)
-            row.sources = [_renamed(source, renames) for source in row.sources]
-        for pair in _pairs(fragment, fragment.data, ()):
-            closers = [_renamed(closer, renames) for closer in pair.closers]
-            parts.pairs.append(_Pair(_renamed(pair.opener, renames), closers, pair.place))
-        for same in _spellings(fragment, fragment.data, ()):
-            other, path = _renamed(same.other, renames), _renamed(same.path, renames)
-            parts.spellings.append(_Spelling(other, path, same.place))
-        parts.states += found.states
-        parts.rows += found.rows
-        about = fragment.data["fragment"]
-        parts.exits += [(_renamed(exit_, renames), machine.place(*where)) for exit_ in about.get("exits", ())]
-        parts.notes += about.get("notes", ())
-        parts.roles += fragment.data.get("other_roles", ())
-        if not parts.recovered and "recovered" in about:
-            parts.recovered = _renamed(about["recovered"], renames)
-        inner = fragment.data.get("import", ())
-        waiting += [(fragment, ("import", index), each, renames) for index, each in enumerate(inner)]
+def _all_parts(fragment: MachineFile, load: Load, budget: list[int]) -> _Parts:
+    """Return the parts of a fragment, with those of the fragments inside it, under the names that they have in it."""
+    parts = _parts(fragment, (), ())
+    about = fragment.data["fragment"]
+    for state in parts.states:
+        state.fragment = Path(fragment.path).stem
+    parts.exits += [(name, fragment.place()) for name in about.get("exits", ())]
+    parts.markers += about.get("markers", ())
+    parts.notes += about.get("notes", ())
+    parts.recovered = about.get("recovered", "")
+    for index, entry in enumerate(fragment.data.get("import", ())):
+        parts.add(_imported(fragment, ("import", index), entry, load, budget))
+    return parts
+
+
+def names_in(fragment: MachineFile, load: Load) -> set[str]:
+    """Return the markers, states, exits and JSON paths of a fragment and of the fragments that it imports."""
+    return _all_parts(fragment, load, [MAX_FRAGMENTS]).names()
 
 
 def _for_each(rows: list[_Row], stop: Iterable[str]) -> list[_Row]:
@@ -265,81 +285,6 @@ def _terminals(trigger: str) -> list[str]:
     """Return the terminals of a trigger: an event of JSON has words as well, which are not in capitals."""
     words = trigger.split(" ")
     return words if all(map(str.isupper, words)) else [trigger]
-
-
-def _check_names(importer: MachineFile, place: Keys, name: str, known: Iterable[str], given: Mapping[str, str]) -> None:
-    """Check that each key of an import is a name of the fragment."""
-    names = sorted(known)
-    for key in given:
-        if key not in names:
-            raise importer.error(
-                (*place, key), f"the fragment {name} has no {key}", instead(key, names, "its names are")
-            )
-
-
-def names_in(fragment: MachineFile, load: Load) -> set[str]:
-    """Return the markers, states, exits and JSON paths of a fragment and of the fragments that it imports."""
-    names: set[str] = set()
-    waiting, left = [fragment], MAX_FRAGMENTS
-    while waiting and left:
-        here, left = waiting.pop(), left - 1
-        about = here.data["fragment"]
-        names |= {*about.get("markers", ()), *about.get("exits", ())}
-        names |= {state for entry in here.data.get("states", ()) for state in names_of(entry)}
-        for entry in here.data.get("transitions", ()):
-            triggers = [entry["trigger"]] if isinstance(entry["trigger"], str) else entry["trigger"]
-            names |= {trigger.split(" ")[1] for trigger in triggers if " " in trigger}
-        for entry in here.data.get("import", ()):
-            names |= {*_given(entry).values()}
-            with suppress(KeyError):
-                inner = load(entry["fragment"])
-                names |= {*_new_names(entry, inner, load, [MAX_FRAGMENTS]).values()}
-                waiting.append(inner)
-    return names
-
-
-def _given(entry: Mapping[str, str]) -> dict[str, str]:
-    """Return the names that an import gives itself, without its prefix."""
-    return {key: value for key, value in entry.items() if key not in ("fragment", "prefix")}
-
-
-def _new_names(entry: Mapping[str, str], fragment: MachineFile, load: Load, budget: list[int]) -> dict[str, str]:
-    """Return what an import renames: each state gets the prefix of the entry, unless the entry names it."""
-    prefix = entry.get("prefix", "")
-    prefixed = {state: prefix + state for state in _declared(fragment, load, budget)} if prefix else {}
-    return {**prefixed, **_given(entry)}
-
-
-def _declared(fragment: MachineFile, load: Load, budget: list[int]) -> list[str]:
-    """Return the states that a fragment and the fragments inside it declare, under the names that they have in it.
-
-    `budget` is the number of fragments that may be loaded: fragments may import one another by mistake.
-    """
-    found = [state for entry in fragment.data.get("states", ()) for state in names_of(entry)]
-    for entry in fragment.data.get("import", ()):
-        budget[0] -= 1
-        if budget[0] < 0:
-            break
-        with suppress(KeyError):
-            inner = load(entry["fragment"])
-            names = _new_names(entry, inner, load, budget)
-            found += [names.get(state, state) for state in _declared(inner, load, budget)]
-    return found
-
-
-def _renamed(name: str, renames: Iterable[Mapping[str, str]]) -> str:
-    for names in renames:
-        name = names.get(name, name)
-    return name
-
-
-def _renamed_trigger(trigger: str, renames: Iterable[Mapping[str, str]]) -> str:
-    """Return a terminal or an event of JSON under its new name: `string item.name` with another path."""
-    kind, _, rest = trigger.partition(" ")
-    if not rest:
-        return _renamed(trigger, renames)
-    path, _, value = rest.partition(" ")
-    return f"{kind} {_renamed(path, renames)} {value}".rstrip()
 
 
 def _merged(own: list[_State], imported: list[_State]) -> dict[str, _State]:
@@ -454,81 +399,54 @@ class _Rows:
 
 
 def _written(
-    machine: MachineFile,
-    declared: Mapping[str, Any],
-    states: Mapping[str, _State],
-    rows: list[_Row],
-    own: _Parts,
-    parts: _Parts,
+    machine: MachineFile, declared: Mapping[str, Any], states: Mapping[str, _State], rows: list[_Row], parts: _Parts
 ) -> MachineFile:
     """Write the composed machine as a machine file, with the place of each entry."""
     places = {keys: place for keys, place in machine.places.items() if keys[:2] not in _SECTIONS}
-    entries: list[dict[str, Any]] = []
-    for index, state in enumerate(states.values()):
-        entry: dict[str, Any] = {"name": state.name}
-        if state.tags:
-            entry["tags"] = state.tags
-        if state.final:
-            entry["final"] = True
-        entries.append(entry)
-        places["machine", "states", index] = state.place
-    transitions: list[dict[str, Any]] = []
-    for index, row in enumerate(rows):
-        source = row.sources[0] if len(row.sources) == 1 else row.sources
-        entry = {"trigger": row.trigger, "source": source, "dest": row.dest}
-        if row.after is not None:
-            entry["after"] = row.after
-        if row.repair:
-            entry["repair"] = True
-        if row.of_calls:
-            entry["of_calls"] = True
-        transitions.append(entry)
-        places["machine", "transitions", index] = row.place
-    closed_by = _by_opener([*own.pairs, *parts.pairs], places)
-    same_path = _by_spelling([*own.spellings, *parts.spellings], places)
-    kept = {key: value for key, value in declared.items() if key not in ("import", "home", "recovered")}
-    name = Path(machine.path).stem
+    places |= {("machine", "states", index): state.place for index, state in enumerate(states.values())}
+    places |= {("machine", "transitions", index): row.place for index, row in enumerate(rows)}
+    about = dict(machine.data["format"])
+    about["notes"] = list(dict.fromkeys([*about.get("notes", ()), *parts.notes]))
+    merged = {name: _first_of_each(name, entries, places) for name, entries in parts.mappings.items()}
+    about |= _said({**merged, "other_roles": list(dict.fromkeys(parts.roles))})
     composed = {
-        "name": name,
+        "name": Path(machine.path).stem,
         "initial": START,
-        **kept,
+        **{key: value for key, value in declared.items() if key not in ("import", "home", "recovered")},
         "auto_transitions": False,
-        "states": entries,
-        "transitions": transitions,
+        "states": [_said({"name": each.name, "tags": each.tags, "final": each.final}) for each in states.values()],
+        "transitions": [_as_entry(row) for row in rows],
     }
     fragments = {state.name: state.fragment for state in states.values() if state.fragment}
-    about = machine.data["format"]
-    about = {**about, "notes": list(dict.fromkeys([*about.get("notes", ()), *parts.notes]))}
-    roles = list(dict.fromkeys([*about.get("other_roles", ()), *parts.roles]))
-    merged = {"closed_by": closed_by, "same_path": same_path, "other_roles": roles}
-    about |= {key: value for key, value in merged.items() if value}
     return MachineFile(machine.path, {"format": about, "machine": composed}, places, fragments)
 
 
-def _by_opener(pairs: Iterable[_Pair], places: dict[Keys, Place]) -> dict[str, list[str]]:
-    """Return what closes each opening marker, the first pair of each; note their places."""
-    found: dict[str, list[str]] = {}
-    for pair in pairs:
-        closers = [closer for each in pair.closers for closer in _terminals(each)]
-        for opener in _terminals(pair.opener):
-            found.setdefault(opener, closers)
-            places.setdefault(("format", "closed_by", opener), pair.place)
+def _as_entry(row: _Row) -> dict[str, Any]:
+    source = row.sources[0] if len(row.sources) == 1 else row.sources
+    marks = {"after": row.after, "repair": row.repair, "of_calls": row.of_calls}
+    return {"trigger": row.trigger, "source": source, "dest": row.dest, **_said(marks)}
+
+
+def _said(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry without what says nothing."""
+    return {key: value for key, value in entry.items() if value}
+
+
+def _first_of_each(name: str, entries: Iterable[_Entry], places: dict[Keys, Place]) -> dict[str, Any]:
+    """Return what each opening marker or path means, by the first entry for it; note their places."""
+    found: dict[str, Any] = {}
+    for entry in entries:
+        means = [each for some in entry.means for each in _terminals(some)]
+        for key in _terminals(entry.key):
+            found.setdefault(key, means if name == "closed_by" else means[0])
+            places.setdefault(("format", name, key), entry.place)
     return found
 
 
-def _not_read(spellings: Iterable[_Spelling], rows: Iterable[_Row]) -> list[_Spelling]:
+def _not_read(spellings: Iterable[_Entry], rows: Iterable[_Row]) -> list[_Entry]:
     """Return the spellings that no row reads as a path of its own."""
     read = {row.trigger.split(" ")[1] for row in rows if " " in row.trigger}
-    return [each for each in spellings if each.other not in read]
-
-
-def _by_spelling(spellings: Iterable[_Spelling], places: dict[Keys, Place]) -> dict[str, str]:
-    """Return the path that each other spelling means, the first of each; note their places."""
-    found: dict[str, str] = {}
-    for each in spellings:
-        found.setdefault(each.other, each.path)
-        places.setdefault(("format", "same_path", each.other), each.place)
-    return found
+    return [each for each in spellings if each.key not in read]
 
 
 _SECTIONS = (("machine", "states"), ("machine", "transitions"), ("machine", "import"))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from toolgram.errors import FormatError
+from toolgram.spec.declarations import DECLARED
 
 Load = Callable[[str | None, str], tuple[str, str]]
 
@@ -21,7 +22,6 @@ _NAME = r"[?!]{0,2}([A-Za-z_]\w*)"
 _CHANGED = re.compile(rf"^[ \t]*%(?:override|extend)[ \t]+{_NAME}([^\n]*(?:\n[ \t]*\|[^\n]*)*)", re.MULTILINE)
 _NO_NAME = re.compile(r'"(?:[^"\\\n]|\\.)*"i?|//[^\n]*|/(?:[^/\\\n]|\\.)+/[imslux]*|->[ \t]*\w+')
 _DEFINED = re.compile(rf"^[ \t]*{_NAME}(?:\.-?\d+)?[ \t]*(?:\{{[^}}\n]*\}}[ \t]*)?:", re.MULTILINE)
-_DECLARED = re.compile(r"^[ \t]*%declare\b([^/#\n]*)", re.MULTILINE)
 _LISTED = re.compile(r"^[ \t]*%import[ \t]+(\.?)([\w.]+)[ \t]*\(([^)\n]*)\)", re.MULTILINE)
 _SINGLE = re.compile(r"^[ \t]*%import[ \t]+[\w.]*?(\w+)[ \t]*(?:->[ \t]*(\w+))?[ \t]*(?://.*)?$", re.MULTILINE)
 
@@ -79,16 +79,9 @@ def _imports(text: str, path: str, load: Load) -> tuple[list[_Import], bool]:
 
 def _own_names(text: str) -> set[str]:
     """Return the names that a file defines, declares or imports by name."""
-    return {*_names(text)}
-
-
-def _names(text: str) -> Iterator[str]:
-    yield from (found[1] for found in _DEFINED.finditer(text))
-    for found in _DECLARED.finditer(text):
-        yield from found[1].split()
-    for found in _LISTED.finditer(text):
-        yield from (name.strip() for name in found[3].split(","))
-    yield from (found[2] or found[1] for found in _SINGLE.finditer(text))
+    names = {found[1] for found in _DEFINED.finditer(text)} | {found[2] or found[1] for found in _SINGLE.finditer(text)}
+    names |= {name for found in DECLARED.finditer(text) for name in found[1].split()}
+    return names | {name.strip() for found in _LISTED.finditer(text) for name in found[3].split(",")}
 
 
 def _unknown(name: str, path: str, line: int, imports: list[_Import], load: Load) -> FormatError:

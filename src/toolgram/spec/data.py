@@ -16,23 +16,14 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from toolgram.errors import FormatError
-from toolgram.spec import vocabulary
 from toolgram.spec.vocabulary import END as END
 from toolgram.spec.vocabulary import TEXT as TEXT
 from toolgram.spec.vocabulary import UNCLOSED as UNCLOSED
-
-MEANINGS = tuple(vocabulary.MEANINGS)
-VALUE_TYPES = tuple(vocabulary.VALUE_TYPES)
-TRAITS = tuple(vocabulary.TRAITS)
-TAGS = tuple(vocabulary.TAGS)
-ACTIONS = tuple(vocabulary.ACTIONS)
-ISLAND_TRIGGERS = tuple(vocabulary.ISLAND_TRIGGERS)
-RECOVERY_TRIGGERS = tuple(vocabulary.RECOVERY_TRIGGERS)
 
 _LINE_NAME = re.compile(r"[^\W\d][\w.\-]{0,255}").fullmatch
 _JSON_TRIGGER = re.compile(
@@ -79,7 +70,7 @@ class State:
     """A state as declared: its `meaning` (None for structure), and its traits.
 
     `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
-    values are always "text", "json", "xml", "notated" or "elements", "" where the parameter decides; `echo`: the marker
+    values are always "text", "json", "xml", "notated" or "elements", "" if the parameter decides; `echo`: the marker
     after a value repeats the key; `to_user`: a call in the message counts only if it is all of it.
     """
 
@@ -90,10 +81,15 @@ class State:
     line: int
     typed: str = ""
     echo: bool = False
-    file: str = ""  # that `line` is of, where it is another than the machine file
+    file: str = ""  # that `line` is of, if it is another than the machine file
     fragment: str = ""  # that the state came with
     encoded: bool = False
     to_user: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """It reads content or reasoning."""
+        return self.meaning in ("content", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,39 +101,39 @@ class Transition:
     dest: str
     actions: tuple[str, ...]
     line: int
-    file: str = ""  # that `line` is of, where it is another than the machine file
+    file: str = ""  # that `line` is of, if it is another than the machine file
     repair: bool = False  # what a model got wrong is repaired; strict parsers do without the row
     of_calls: bool = False  # its marker is around calls; if none are wanted it is text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """The two files, read and checked. Cannot be changed."""
 
     name: str
     title: str
-    models: tuple[str, ...]
-    example: str
-    notes: tuple[str, ...]
-    parser: str
-    call_ids: str
-    special_tokens: tuple[str, ...]
-    stop: tuple[str, ...] | None  # terminals that end a turn; None where the file does not say
-    python_json: bool
-    longest_match: bool
-    line_calls: str  # the state after a declared name at the beginning of a line; "" if that is text
-    bare_calls: tuple[str, ...]  # the state of a call without a marker, and texts before it; none where that is text
-    unproven_types: tuple[str, ...]  # of which it is not known how values are written
-    wrapped: tuple[str, ...]  # keys under which all arguments may be one object
-    namespaced_names: bool  # a declared function may have a namespace before its name
-    suffix: str  # at the end of markers, another one for each checkpoint; "" for none
-    closed_by: Mapping[str, tuple[str, ...]]  # the closing markers that a call owes, by what opens them
-    same_path: Mapping[str, str]
-    notation: tuple[str, ...]  # of notated values: the quotes; of nested elements: how their tags begin, and items
-    turn_start: str  # blanks with which the text of a turn begins
-    turn_end: str  # blanks between the text and the token that ends the turn
-    other_roles: tuple[str, ...]  # what begins messages of other roles
-    generation_prompt: str  # what `prefix=None` stands for
+    models: tuple[str, ...] = ()
+    example: str = ""
+    notes: tuple[str, ...] = ()
+    parser: str = "lalr"
+    call_ids: str = "call_24"
+    special_tokens: tuple[str, ...] = ()
+    stop: tuple[str, ...] | None = None  # terminals that end a turn; None if the file does not say
+    python_json: bool = False
+    longest_match: bool = False
+    line_calls: str = ""  # the state after a declared name at the beginning of a line; "" if that is text
+    bare_calls: tuple[str, ...] = ()  # the state of a call without a marker, and texts before it; none if that is text
+    unproven_types: tuple[str, ...] = ()  # of which it is not known how values are written
+    wrapped: tuple[str, ...] = ()  # keys under which all arguments may be one object
+    namespaced_names: bool = False  # a declared function may have a namespace before its name
+    suffix: str = ""  # at the end of markers, another one for each checkpoint; "" for none
+    closed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # opening marker -> closers that a call owes
+    same_path: Mapping[str, str] = field(default_factory=dict)
+    notation: tuple[str, ...] = ()  # of notated values: the quotes; of nested elements: how their tags begin, and items
+    turn_start: str = ""  # blanks with which the text of a turn begins
+    turn_end: str = ""  # blanks between the text and the token that ends the turn
+    other_roles: tuple[str, ...] = ()  # what begins messages of other roles
+    generation_prompt: str = ""  # what `prefix=None` stands for
     grammar_path: str
     grammar_text: str
     machine_path: str
@@ -175,6 +171,11 @@ def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
     for transition in spec.transitions:
         rows[transition.source][transition.trigger] = transition
     return rows
+
+
+def loops(row: Mapping[str, Transition]) -> bool:
+    """Return whether text stays in the state that has these transitions."""
+    return TEXT in row and row[TEXT].dest == row[TEXT].source
 
 
 def without_repairs(spec: Spec) -> Spec:
@@ -225,7 +226,7 @@ _CALL_ACTIONS = frozenset(
 
 
 def text_only(spec: Spec) -> Spec:
-    """Return the same specification without its calls: a row stays where text can follow and no call has begun.
+    """Return the same specification without its calls: a row stays if text can follow it and no call has begun.
 
     Its parsers read content and reasoning, drop the markers of both, and leave the text of a call as content. It is for
     requests that declare no tools. The grammar is the whole one.
@@ -235,27 +236,23 @@ def text_only(spec: Spec) -> Spec:
         replace(row, actions=()) if row.source in header and row.actions == ("name",) else row
         for row in spec.transitions
         if not row.of_calls
-        and "no_call" not in row.actions  # the markers of what is no call are part of the text
+        and "no_call" not in row.actions  # the markers of what is not a call are part of the text
         and (row.source in header or not _CALL_ACTIONS & set(row.actions))
     ]
-    useful = (
-        header
-        | {name for name, state in spec.states.items() if state.meaning in ("content", "reasoning")}
-        | {spec.final}
-    )
+    useful = header | {name for name, state in spec.states.items() if state.is_text} | {spec.final}
     useful = _reached(useful, {(row.dest, row.source) for row in rows if row.trigger != END})
     rows = [row for row in rows if {row.source, row.dest} <= useful]
     return replace(spec, transitions=tuple(rows), line_calls="", bare_calls=())
 
 
 def _headers_of_calls(spec: Spec) -> set[str]:
-    """Return the held states of a call's header, where a marker in it begins a header of content or reasoning as well.
+    """Return the held states of a call's header, if a marker in it also begins a header of content or reasoning.
 
     They stay: what follows a recipient would be read as if it had none. At the end of such a header the candidate is
     rejected, and its text is content.
     """
     states = spec.states
-    texts = {name for name, state in states.items() if state.meaning in ("content", "reasoning")}
+    texts = {name for name, state in states.items() if state.is_text}
     inside = [row for row in spec.transitions if states[row.source].held and states[row.dest].held]
     begins = {row.trigger for row in spec.transitions if row.source in texts and states[row.dest].held}
     found = {row.dest for row in inside if row.actions == ("name",)}

@@ -2,7 +2,7 @@
 
 Strategy: free text and values follow from the machine, so a grammar only names them.  What they are is computed once
 the machine is compiled (`program.free_text`).  This module knows their names, and writes their definitions into the
-text of a grammar: in place of its declarations, or as `%override` where an imported file declares them.
+text of a grammar: in place of its declarations, or as `%override` if an imported file declares them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolgram.spec.data import State
 # what may be declared -> the tag of the states that read it
 FREE_TEXT = {"TEXT": "content", "THOUGHT": "reasoning", "VALUE": "value", "NOTATED_STRING": "notated"}
 
-_DECLARE = re.compile(r"^[ \t]*%declare\b([^/#\n]*)", re.MULTILINE)
+DECLARED = re.compile(r"^[ \t]*%declare\b([^/#\n]*)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*%import[ \t]+(\.?[\w.]+)[ \t]*(\()?", re.MULTILINE)
 
 
@@ -63,17 +63,17 @@ def check_meanings(names: Iterable[str], states: Collection[State], text: str, p
 def declared_line(text: str, name: str) -> int:
     """Return the line on which a grammar declares `name`; 0 if it does not."""
     return next(
-        (text.count("\n", 0, found.end()) + 1 for found in _DECLARE.finditer(text) if name in found[1].split()), 0
+        (text.count("\n", 0, found.end()) + 1 for found in DECLARED.finditer(text) if name in found[1].split()), 0
     )
 
 
 def with_definitions(text: str, declared: Iterable[str], expressions: Mapping[str, str], priority: str) -> str:
     """Return the text of a grammar with the regular expression of each declared terminal. TEXT has the priority."""
-    return "\n".join([_DECLARE.sub("", text).rstrip("\n"), *_definitions(text, declared, expressions, priority)]) + "\n"
+    return "\n".join([DECLARED.sub("", text).rstrip("\n"), *_definitions(text, declared, expressions, priority)]) + "\n"
 
 
 def _definitions(text: str, declared: Iterable[str], expressions: Mapping[str, str], priority: str) -> Iterator[str]:
-    own = {name for found in _DECLARE.finditer(text) for name in found[1].split()}
+    own = {name for found in DECLARED.finditer(text) for name in found[1].split()}
     modules, taken = _modules(text), set(re.findall(r"^[ \t]*([A-Z]\w*)", text, re.MULTILINE)) | {*declared}
     for name in declared:
         short = short_name(name)

@@ -1,4 +1,4 @@
-"""What must hold of a machine before it can run. Loading refuses the first fault; `toolgram check` lists them all."""
+"""What must hold of a machine before it can run. Loading refuses the first fault."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from itertools import combinations
 
 from toolgram.errors import FormatError
 from toolgram.spec.call_flow import call_faults
-from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, rows_of
+from toolgram.spec.data import END, TEXT, UNCLOSED, Literal, Run, Spec, State, Transition, loops, rows_of
 from toolgram.spec.vocabulary import value_type
 
 
 def faults(spec: Spec) -> Iterator[FormatError]:
-    """Everything that keeps the machine from running, in the order of the file."""
-    yield from unreachable(spec)
+    """Yield everything that keeps the machine from running, in the order of the file."""
+    yield from _unreachable(spec)
     rows = rows_of(spec)
     yield from _initial_faults(spec)
     for name, state in spec.states.items():
         if name != spec.final:
-            yield from state_faults(spec, state, rows[name])
+            yield from _state_faults(spec, state, rows[name])
             yield from _value_faults(spec, state, rows)
-            yield from prefix_faults(spec, state, rows[name])
+            yield from _prefix_faults(spec, state, rows[name])
     for transition in spec.transitions:
         yield from _transition_faults(spec, transition, rows)
     yield from call_faults(spec)
 
 
-def unreachable(spec: Spec) -> Iterator[FormatError]:
-    """States that no transition leads to."""
+def _unreachable(spec: Spec) -> Iterator[FormatError]:
+    """Yield the states that no transition leads to."""
     rows = rows_of(spec)
     entries = [spec.initial, *([spec.line_calls] if spec.line_calls else ()), *spec.bare_calls[:1]]
     reached, pending = {*entries}, entries
@@ -46,13 +46,12 @@ def unreachable(spec: Spec) -> Iterator[FormatError]:
             )
 
 
-def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
+def _state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
     """Yield what a state must declare and does not."""
     name = state.name
-    is_text = state.meaning in ("content", "reasoning")
-    if is_text and state.held:
+    if state.is_text and state.held:
         yield spec.fault(state, f"text state {name} is held", "free text is never held; use a structure state")
-    if is_text and TEXT not in row:
+    if state.is_text and TEXT not in row:
         yield spec.fault(
             state,
             f"text state {name} does not say where TEXT leads",
@@ -68,7 +67,7 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             f"{name} has no way to {spec.final} when the output ends",
             f"add `- {{trigger: end, source: {name}, dest: {spec.final}}}`",
         )
-    if not state.held and not is_text and state.meaning != "malformed" and "malformed" not in row:
+    if not state.held and not state.is_text and state.meaning != "malformed" and "malformed" not in row:
         yield spec.fault(
             state,
             f"{name} does not say what follows when the text does not fit",
@@ -87,7 +86,7 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             f"write `- {{name: {name}, tags: [{state.meaning}]}}`",
         )
     for trigger in row:
-        if not _can_come(spec, state, trigger):
+        if not _can_come(spec, state, trigger, row):
             yield spec.fault(
                 row[trigger],
                 f"`{trigger}` never comes in {name}, which is tagged `{state.meaning}`",
@@ -95,9 +94,9 @@ def state_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterat
             )
 
 
-def _can_come(spec: Spec, state: State, trigger: str) -> bool:
+def _can_come(spec: Spec, state: State, trigger: str, row: Mapping[str, Transition]) -> bool:
     """Return whether what reads in a state can fire a trigger."""
-    if trigger == END or (trigger == "malformed" and not _is_text(state)):
+    if trigger == END or (trigger == "malformed" and not state.is_text):
         return True
     literal, event = isinstance(spec.terminals.get(trigger), Literal), trigger.partition(" ")[0]
     if state.meaning == "arguments":
@@ -108,25 +107,13 @@ def _can_come(spec: Spec, state: State, trigger: str) -> bool:
         return literal or trigger == "value_end"
     if state.meaning == "malformed":
         return literal or trigger == "recovered"
-    if _is_text(state):
-        loops = trigger in spec.terminals and not literal
-        return trigger in ("start_map item", "start_array", "object_start", "object_empty", TEXT, *spec.terminals) and (
-            literal or not loops or not _stays(spec, state)
-        )
+    if state.is_text:
+        is_run = trigger in spec.terminals and not literal
+        events = ("start_map item", "start_array", "object_start", "object_empty", TEXT)
+        return not loops(row) if is_run else literal or trigger in events
     if trigger in (TEXT, UNCLOSED):
         return state.held == (trigger == TEXT)
     return trigger not in ("object_end", "value_end", "recovered")
-
-
-def _is_text(state: State) -> bool:
-    return state.meaning in ("content", "reasoning")
-
-
-def _stays(spec: Spec, state: State) -> bool:
-    """Return whether text keeps the machine in a state."""
-    return any(
-        each.trigger == TEXT and each.source == state.name and each.dest == state.name for each in spec.transitions
-    )
 
 
 def _initial_faults(spec: Spec) -> Iterator[FormatError]:
@@ -157,7 +144,7 @@ def _value_faults(spec: Spec, state: State, rows: Mapping[str, Mapping[str, Tran
 
 
 def _notation_faults(spec: Spec, state: State) -> Iterator[FormatError]:
-    """Values in a notation that the format does not describe."""
+    """Yield the values in a notation that the format does not describe."""
     name = state.name
     if state.typed == "notated" and len(spec.notation) != 2:
         yield spec.fault(
@@ -193,7 +180,7 @@ def _end_faults(spec: Spec, state: State, closers: Sequence[str], alone: bool) -
 
 
 def _arguments_faults(spec: Spec, state: State, row: Mapping[str, Transition]) -> Iterator[FormatError]:
-    """Arguments without a transition for the end that their opener needs."""
+    """Yield the arguments without a transition for the end that their opener needs."""
     name = state.name
     for opener in spec.transitions:
         closer = _closer(opener) if opener.dest == name and opener.source != name else ""
@@ -235,19 +222,19 @@ def _transition_faults(
             f"only `{END}` leads to the final state {spec.final}, and nowhere else",
             f"write `- {{trigger: {END}, source: {name}, dest: {spec.final}}}`",
         )
-    elif trigger == TEXT and not (_is_text(dest) and _stays(spec, dest)):
+    elif trigger == TEXT and not (dest.is_text and loops(rows[dest.name])):
         fault = (
-            f"TEXT leads to {dest.name}, where text does not go on",
+            f"TEXT leads to {dest.name}, in which text does not go on",
             f'write `- {{trigger: TEXT, source: {dest.name}, dest: "="}}`',
         )
-    elif trigger == "malformed" and (dest.held or not (_is_text(dest) or dest.meaning == "malformed")):
+    elif trigger == "malformed" and (dest.held or not (dest.is_text or dest.meaning == "malformed")):
         fault = (
             f"`malformed` leads to {dest.name}, which reads no text",
             f"write `- {{name: {dest.name}, tags: [malformed]}}`, or another dest",
         )
     elif trigger == "recovered" and (dest.held or dest.meaning in ("arguments", "value", "ignored", "malformed")):
         fault = (
-            f"`recovered` leads to {dest.name}, where no text can go on",
+            f"`recovered` leads to {dest.name}, in which no text can go on",
             f"write `- {{trigger: recovered, source: {name}, dest: {spec.initial}}}`",
         )
     elif trigger == "object_start" and dest.meaning != "arguments":
@@ -257,7 +244,7 @@ def _transition_faults(
         )
     elif trigger == "object_empty" and not _reads_python(spec, rows[name]):
         fault = (
-            "`object_empty` comes only where Python arguments may begin",
+            "`object_empty` comes only in a state in which Python arguments may begin",
             f"add `- {{trigger: object_start, source: {name}, dest: ...}}` to a state with `tags: [arguments, python]`",
         )
     if fault:
@@ -268,8 +255,8 @@ def _reads_python(spec: Spec, row: Mapping[str, Transition]) -> bool:
     return "object_start" in row and spec.states[row["object_start"].dest].python
 
 
-def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
-    """Symbols of one state of which one begins with another, without a rule for it."""
+def _prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Iterator[FormatError]:
+    """Yield the symbols of one state of which one begins with another, without a rule for it."""
     shapes = [spec.terminals[trigger] for trigger in row if trigger in spec.terminals]
     openers = _openers(spec, row)
     yield from _opener_faults(spec, state, row, openers)
@@ -290,7 +277,7 @@ def prefix_faults(spec: Spec, state: State, row: dict[str, Transition]) -> Itera
 def _opener_faults(
     spec: Spec, state: State, row: Mapping[str, Transition], openers: Iterable[tuple[str, str]]
 ) -> Iterator[FormatError]:
-    """Two events that begin with the same bracket."""
+    """Yield two events that begin with the same bracket."""
     for (opener, begins), (late, other_begins) in combinations(openers, 2):
         if begins == other_begins:
             yield spec.fault(
@@ -301,7 +288,7 @@ def _opener_faults(
 
 
 def _run_faults(spec: Spec, state: State, run: Run, shapes: Iterable[Literal | Run]) -> Iterator[FormatError]:
-    """Runs and markers whose first character may be the first one of a run."""
+    """Yield the runs and markers whose first character may be the first one of a run."""
     begins = re.compile(run.first).match
     for other in shapes:
         if isinstance(other, Literal):
@@ -318,7 +305,7 @@ def _run_faults(spec: Spec, state: State, run: Run, shapes: Iterable[Literal | R
 
 
 def _literal_faults(spec: Spec, state: State, marker: Literal, others: Iterable[Literal]) -> Iterator[FormatError]:
-    """Markers with the same text, and those that begin with this one."""
+    """Yield the markers with the same text, and those that begin with this one."""
     for other in others:
         if other.text == marker.text:
             yield spec.fault(

@@ -105,7 +105,7 @@ def read_grammar(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar
         except (re.error, OverflowError, RecursionError, ValueError) as error:
             raise FormatError(
                 path,
-                f"terminal {terminal.name} is no regular expression: {error}",
+                f"terminal {terminal.name} is not a regular expression: {error}",
                 f"{terminal.name}: /[a-z]{{1,64}}/",
                 terminal_line(text, terminal.name),
             ) from None
@@ -187,7 +187,7 @@ def _as_run(name: str, pattern: str) -> Literal | Run | None:
 
 
 def _is_class(head: str, atom: tuple[Any, Any]) -> bool:
-    """Return whether a pattern is this one atom: it is not where the first atom is written in another way."""
+    """Return whether a pattern is this one atom: it is not if the first atom is written in another way."""
     try:
         return list(_parser.parse(head)) == [atom]
     except re.error:

@@ -1,9 +1,9 @@
 """How large a grammar becomes when Lark compiles it, counted before Lark does.
 
 Strategy: Lark writes out what a grammar abbreviates.  Each `?` doubles the alternatives of its rule, `~1..20` has
-twenty of them, a terminal stands in full wherever it is named, and so do the definitions of an imported file.  A few
-lines can mean more than any memory holds.  So the text is parsed alone, which costs as much as it is long, and what it
-would become is counted; imported files are read here, once each, and no more of them than a limit.
+twenty of them, a terminal is written in full wherever it is named, and so are all definitions of an imported file.  A
+few lines can mean more than any memory holds.  So the text is parsed alone, in linear time, and what it would become is
+counted; imported files are read here, once each, and no more of them than a limit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GrammarFiles:
         raise FileNotFoundError(name)
 
     def check(self, text: str, path: str) -> None:
-        """Raises FormatError for a grammar that is too large, and what Lark raises for a text that is none."""
+        """Raises FormatError for a grammar that is too large, and what Lark raises for a text that is not a grammar."""
         self._size(text, path, (path,))
 
     def _size(self, text: str, path: str, within: tuple[str, ...]) -> int:

@@ -2,12 +2,12 @@
 
 Strategy: walk the data beside the tables of `vocabulary`, and refuse the first difference, at its line.  A remedy is
 an entry that can be pasted; for a name that is nearly a known one it is that name.  What the entries mean together
-(does each state exist, can this order of actions work) is checked later, where it is known.
+(does each state exist, can this order of actions work) is checked later, when it is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -61,16 +61,10 @@ def _check_entries(machine: MachineFile, where: Keys, declared: Mapping[str, Any
         _check_transition(machine, (*where, "transitions", index), entry)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` is probably a misspelling of."""
-    found = get_close_matches(name[:100], list(known), 1)
-    return found[0] if found else None
-
-
 def instead(name: str, known: Collection[str], listed: str) -> str:
     """Return the remedy for an unknown name: the nearest known one, or all of them."""
-    near = nearest(name, known)
-    return f"write `{near}`" if near else f"{listed}: {', '.join(known)}"
+    near = get_close_matches(name[:100], list(known), 1)
+    return f"write `{near[0]}`" if near else f"{listed}: {', '.join(known)}"
 
 
 def _check_mapping(machine: MachineFile, where: Keys, data: Mapping[Any, Any], table: Mapping[str, Key]) -> None:

@@ -66,7 +66,7 @@ def read_text(path: Path) -> str:
 
 
 def load_machine(text: str, path: str) -> MachineFile:
-    """Read the text of a machine file. Raises FormatError where it is not a plain YAML mapping, or too large."""
+    """Read the text of a machine file. Raises FormatError if it is not a plain YAML mapping, or too large."""
     try:
         _check_events(text, path)
         loader = _LOADER(text)
@@ -94,10 +94,10 @@ def _check_events(text: str, path: str) -> None:
     for event in yaml.parse(text, Loader=_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent):
-            raise FormatError(path, f"an alias (`*{event.anchor}`) stands here", "write the entry out again", line)
+            raise FormatError(path, f"there is an alias (`*{event.anchor}`)", "write the entry out again", line)
         tag = getattr(event, "tag", None)
         if tag is not None:
-            raise FormatError(path, f"a YAML tag (`{tag}`) stands here", "write the value without it", line)
+            raise FormatError(path, f"there is a YAML tag (`{tag}`)", "write the value without it", line)
         if isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         elif isinstance(event, yaml.NodeEvent):
@@ -125,7 +125,7 @@ def _places(root: yaml.Node | None, path: str) -> dict[Keys, Place]:
             for key, value in node.value:
                 if str(key.value) in seen:
                     line = key.start_mark.line + 1
-                    raise FormatError(path, f"the key `{key.value}` stands twice", "remove one of the two", line)
+                    raise FormatError(path, f"the key `{key.value}` is there twice", "remove one of the two", line)
                 seen.add(str(key.value))
                 waiting.append(((*where, str(key.value)), value))
                 places[(*where, str(key.value))] = path, key.start_mark.line + 1

@@ -109,7 +109,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "notation": Key(
         "The quotes of notated values: the opening one, the closing one. Of nested elements: what opening and closing "
-        "tags begin with, the name of a list's items, and that of the element of any argument where there is one.",
+        "tags begin with, the name of a list's items, and that of the element of any argument, if there is one.",
         "texts",
         "notation: ['<q>', '</q>']",
     ),
@@ -211,10 +211,10 @@ MEANINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """How the value of an argument is read that a state has this tag for.
+    """How a state with this tag reads the value of an argument.
 
     `to_marker` and `alone` name the island (in the table of `islands`) that reads it up to a marker, and the one that
-    finds its end by itself; "" where it never ends so. `samples` are texts that `check` puts in its place.
+    finds its end by itself; "" if none does. `samples` are texts that `check` puts in its place.
     """
 
     says: str
@@ -264,7 +264,7 @@ TAGS: Mapping[str, str] = {**MEANINGS, **TRAITS}
 
 ACTIONS: Mapping[str, str] = {
     "name": "The text is the name of the function.",
-    "no_call": "What is held is no call: its markers are dropped, and text follows.",
+    "no_call": "What is held is not a call: its markers are dropped, and text follows.",
     "called_name": "No call, unless functions are declared, and the name is that of one.",
     "declared_name": "No call, unless the name before is that of a declared function, perhaps followed by a number.",
     "call_id": "The text is the id of the call.",

@@ -30,7 +30,7 @@ _OF = {
     dict: "object",
 }
 _SAID = {name: name for name in _OF.values()} | {
-    # Words that are no JSON Schema, and stand in many schemas all the same. They can mean only one thing.
+    # Words that are not JSON Schema, but that many schemas have. They can mean only one thing.
     "str": "string",
     "int": "integer",
     "float": "number",
@@ -195,7 +195,7 @@ def declared_parameters(tools: Tools) -> DeclaredParameters:
 
 def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> Parameters:
     """Return what the schema of arguments, or of an object inside them, says about each member. Any other
-    value says nothing. `root` is the schema that references point into, where it is another one."""
+    value says nothing. `root` is the schema that references point into, if it is another one."""
     if not _is_mapping(schema):
         return Parameters()
     root = schema if root is None else root

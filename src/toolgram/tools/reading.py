@@ -70,12 +70,12 @@ class DeclaredTool(NamedTuple):
 
     @property
     def strict(self) -> bool | None:
-        """Whether the arguments have to follow the schema; None where that is not said."""
+        """Whether the arguments have to follow the schema; None if that is not said."""
         given = self.definition.get("strict")
         return given if isinstance(given, bool) else None
 
     def as_chat(self) -> Any:
-        """Return the tool as chat completions declare it; one that is no function stays as it was given."""
+        """Return the tool as chat completions declare it; one that is not a function stays as it was given."""
         if not self.is_function:
             return self.definition
         parts = {"description": self.description, "parameters": self.parameters, "strict": self.strict}
@@ -139,10 +139,10 @@ def _usual_function(tool: Any) -> Any:
 
 
 def tool_schemas(*tools: Any) -> list[dict[str, Any]]:
-    """Tools as the chat completions API takes them, from Python functions, pydantic model classes, or any known shape.
+    """Return tools as chat completions take them, from Python functions, pydantic model classes, or any known shape.
 
     A function's name, parameters, defaults and docstring are used. Simple annotations are read as they are, others by
-    pydantic, where it is installed. Raises ToolgramError for what cannot be declared, with the parameter and the
+    pydantic, if it is installed. Raises ToolgramError for what cannot be declared, with the parameter and the
     reason.
     """
     import copy
@@ -199,7 +199,7 @@ def _of_the_server(definition: Mapping[str, Any], tool: Any, at: int) -> Declare
 def _from_python(tool: Any, at: int) -> DeclaredTool:
     """Read a function or a model class. What it says is kept, so that only the first look at it costs anything."""
     if isinstance(tool, type) and not callable(getattr(tool, "model_json_schema", None)):
-        raise _unknown(tool, at, "it is no pydantic model")
+        raise _unknown(tool, at, "it is not a pydantic model")
     from toolgram.tools.signatures import described
 
     try:
@@ -210,7 +210,7 @@ def _from_python(tool: Any, at: int) -> DeclaredTool:
 
 
 def _attributes(tool: Any) -> Mapping[str, Any]:
-    """Return the attributes of an object under the keys that are known; none where it has no place for parameters."""
+    """Return the attributes of an object under the keys that are known; none if it has no place for parameters."""
     kind: Any = type(tool)
     keys = _model_keys(kind)
     if keys is None:

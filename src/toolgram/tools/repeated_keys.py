@@ -1,6 +1,6 @@
 """Keys that occur twice in one JSON object, at any depth: of a whole text, or of one that comes in fragments.
 
-Strategy: a whole text is looked at once for its keys, and followed only where one of them may be there twice.
+Strategy: a whole text is looked at once for its keys, and followed only if one of them may be there twice.
 Fragments are followed by the brackets and quotes in them; of the objects that are open, the keys are remembered, so
 the memory is that of a call's parameters however long their values are.
 """

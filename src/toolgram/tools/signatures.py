@@ -41,7 +41,7 @@ _LOST: Any = object()
 def described(tool: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the name, description and parameters of a Python function or a pydantic model class.
 
-    Raises ToolgramError, naming the parameter, where an annotation cannot be said in JSON Schema.
+    Raises ToolgramError, naming the parameter, if an annotation cannot be said in JSON Schema.
     """
     if isinstance(tool, type):
         return _model(tool)

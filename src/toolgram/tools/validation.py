@@ -1,8 +1,8 @@
 """Whether calls fit their tools: each against its JSON Schema, and what is wrong in words that a model understands.
 
 Strategy: jsonschema-rs does the work, with regular expressions that run in linear time and with no way to fetch
-anything. Schemas come from requests, so what it refuses is no error here: a pattern beyond such expressions is taken
-out, and a note says so. All faults of a call are reported at once, since each round trip to a model costs seconds;
+anything. Schemas come from requests, so what it refuses is not an error here: another pattern is taken out, and a note
+says so. All faults of a call are reported at once, since each round trip to a model costs seconds;
 `reply` is what to send back as the result of the call.
 """
 
@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 class Checkable(Protocol):
     """A `toolgram.message.Message`. This module is below that one, and the calls are read, not made."""
 
-    @property
-    def tool_calls(self) -> Sequence[Any]:
-        """The calls that are complete or truncated."""
-
-    @property
-    def malformed(self) -> Sequence[Any]:
-        """The calls that failed."""
-
-    @property
-    def anomalies(self) -> Sequence[Any]:
-        """What was unusual, with the reasons of failed calls."""
+    tool_calls: Any  # those that are complete or truncated
+    malformed: Any  # those that failed
+    anomalies: Any  # what was unusual, with the reasons of failed calls
 
 
 class Fault(NamedTuple):
@@ -67,7 +59,7 @@ class CheckedCall:
 
     @property
     def reply(self) -> str:
-        """What to send to the model as the result of the call; "" where nothing is wrong."""
+        """What to send to the model as the result of the call; "" if nothing is wrong."""
         if not self.faults:
             return ""
         said = "\n".join(f"- {fault}" for fault in self.faults)
@@ -77,7 +69,7 @@ class CheckedCall:
 def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCall]:
     """Validate every call of the message, in order, those that were cut off or malformed last.
 
-    `tools` are in any known shape. Raises ToolgramError where their shape is unknown, and where jsonschema-rs is not
+    `tools` are in any known shape. Raises ToolgramError if their shape is unknown, or if jsonschema-rs is not
     installed. Costs about ten microseconds per call, and a millisecond for a schema that was not seen before.
     """
     declared = {tool.name: tool for tool in read_tools(tools) if tool.name}
@@ -94,7 +86,7 @@ def validate(message: Checkable, tools: Sequence[Any] | None) -> list[CheckedCal
             checked.append(CheckedCall(call.id, call.name, *_against(schema, json.loads(call.arguments))))
     why = {anomaly.call: anomaly.why for anomaly in message.anomalies if anomaly.kind == "malformed" and anomaly.why}
     for failed in message.malformed:
-        problem = f"The call could not be read: {why.get(failed.index, 'its arguments are no JSON')}."
+        problem = f"The call could not be read: {why.get(failed.index, 'its arguments are not JSON')}."
         checked.append(CheckedCall(failed.id, failed.name, (Fault("", _short(problem)),)))
     return checked
 
@@ -115,7 +107,7 @@ def _against(schema: Mapping[str, Any] | None, arguments: Any) -> tuple[tuple[Fa
     try:
         text = json.dumps(schema, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
-        return (), ("the schema is no JSON, so the arguments were not checked",)
+        return (), ("the schema is not JSON, so the arguments were not checked",)
     validator, notes = _validator(text)
     if validator is None:
         return (), notes
