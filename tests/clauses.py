@@ -9,7 +9,6 @@ class: the clause, and the first events that differ.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import random
 import re
@@ -21,6 +20,7 @@ from itertools import takewhile
 from typing import Any
 
 import toolgram
+from tests.json_prefix import is_object
 from tests.streams import arguments_of, merged, sources
 from toolgram.events import Dropped, Event, ToolCallEnd, ToolCallStart
 
@@ -190,18 +190,11 @@ def broken(text: str, made: Reading, promised: Promised = ()) -> Failure | None:
     if sources(made.events) != text:
         return Failure("not conserved", text, str(made.events))
     for name, arguments, status in made.calls:
-        if status == "complete" and not _is_object(arguments):
+        if status == "complete" and not is_object(arguments):
             return Failure("complete, and its arguments are no object", text, f"{name}: {arguments!r}")
     if made.contradicts(promised):
         return Failure("complete when cut off, and contradicted", text, f"{promised} became {made.calls}")
     return None
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except ValueError:
-        return False
 
 
 def raised(text: str, error: Exception) -> Failure:

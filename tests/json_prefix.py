@@ -1,7 +1,8 @@
-"""Is this text the beginning of a JSON document? Another parser than ours is asked: yajl, through ijson."""
+"""Is this text the beginning of a JSON document, or a JSON object? Other parsers than ours are asked."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import ijson
@@ -10,12 +11,16 @@ import ijson
 IN_STRING = ('"', '0"', '00"', '000"', '0000"')
 OUTSIDE = ("", "0", *(word[at:] for word in ("true", "false", "null") for at in range(1, len(word))))
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
-_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")  # ijson cannot decode one in a key
+# What is JSON, and no text in UTF-8, or a number that is none to Python: something shorter stands for it.
+_HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_MANY_DIGITS = re.compile(r"(\d{8})\d+")
 
 
 def is_json_prefix(text: str) -> bool:
-    """Return whether some continuation of a text is a JSON document: then the same is true of all its beginnings."""
-    text = _HALF_A_PAIR.sub(r"\\u0020", text)
+    """Return whether some continuation of a text is a JSON document: then the same is true of all its beginnings.
+
+    yajl is asked, through ijson.
+    """
     bare = _ESCAPED.sub("", text)
     tails = ('n"',) if bare.endswith("\\") else IN_STRING if bare.count('"') % 2 else OUTSIDE
     return not text.strip() or any(_is_read(f"{text}{tail} ") for tail in tails)
@@ -23,8 +28,17 @@ def is_json_prefix(text: str) -> bool:
 
 def _is_read(text: str) -> bool:
     """Return whether yajl takes a text; the blank at its end shows that the last token is over."""
+    text = _MANY_DIGITS.sub(r"\1", _HALF_A_PAIR.sub(r"\\u0041", text))
     try:
         ijson.basic_parse_coro(ijson.sendable_list()).send(text.encode("utf-8", "replace"))
     except ijson.JSONError:
         return False
     return True
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False

@@ -25,14 +25,14 @@ from tests.certain.samples import (
     Sample,
     complete_calls,
     ids_in,
-    is_whole,
     one_form,
     quoted,
     read,
     shown,
-    special_ids,
     tokens_in,
 )
+from tests.generators.suite_cases import special_ids
+from tests.json_prefix import is_object
 from toolgram.program.state import CALL, HEADER
 
 SUITE = Path(__file__).resolve().parents[2] / "suite" / "cases"
@@ -73,7 +73,7 @@ def lines(python: bool, rng: random.Random, size: float) -> Iterator[Sample]:
             more = rng.random() < 0.5
             bare = json.dumps(line, ensure_ascii=False)[1:-1].replace('\\"', '"')
             value = written.replace("Paris", bare) + following * more
-            if is_whole(f"{{{value}}}"):
+            if is_object(f"{{{value}}}"):
                 continue  # it is JSON that says something else
             arguments = {"city": line, **({"unit": "C"} if more else {})}
             first = next(at for at, call in enumerate(calls) if "Paris" in call[1])
@@ -106,7 +106,7 @@ def _closed_at(name: str, prefix: str, text: str) -> tuple[list[int], Calls]:
         for event in parser.feed(character):
             if isinstance(event, toolgram.ToolCallDelta):
                 arguments[event.index] = arguments.get(event.index, "") + event.arguments
-                if event.index not in ends and is_whole(arguments[event.index]):
+                if event.index not in ends and is_object(arguments[event.index]):
                     closed = max(text.rfind(")", 0, at), text.rfind("}", 0, at)) + 1
                     ends[event.index] = closed if is_python else at
     calls = complete_calls(read(Sample(name, text, prefix=prefix, tools=TOOLS)))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import toolgram
+from tests.generators.suite_cases import special_ids
 from toolgram.observing.paths import canonical_outputs
 
 Calls = tuple[tuple[str, str], ...]  # names and arguments, in order
@@ -64,27 +65,12 @@ def one_form(arguments: Any) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def is_whole(arguments: str) -> bool:
-    """Return whether a text is a JSON object."""
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except ValueError:
-        return False
-
-
 def verdict(sample: Sample, calls: Calls) -> str:
     """Return `right` if the calls are those that were made, `wrong` if there is another one, else `lost`."""
     if calls == sample.made:
         return "right"
     made = iter(sample.made)
     return "lost" if all(call in made for call in calls) else "wrong"
-
-
-def special_ids(name: str) -> dict[str, int]:
-    """Return an id for each special token of a format."""
-    spec = toolgram.get_format(name).spec
-    texts = (getattr(spec.terminals[token], "text", "") for token in spec.special_tokens)
-    return {text: 100_000 + number for number, text in enumerate(filter(None, texts))}
 
 
 def tokens_in(name: str, text: str) -> tuple[tuple[str, int], ...]:

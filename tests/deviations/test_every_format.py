@@ -14,6 +14,7 @@ import pytest
 
 import toolgram
 from tests.deviations.examples import BARE, examples
+from tests.json_prefix import is_object
 from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
 from toolgram.events import ToolCallEnd, ToolCallStart
@@ -48,13 +49,6 @@ def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, in
             if isinstance(event, ToolCallEnd) and closed:
                 found.append([closed, at, written])
     yield from (tuple(each) for each in found)
-
-
-def is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
 
 
 @pytest.mark.parametrize("name", NAMES)

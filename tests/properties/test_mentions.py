@@ -198,34 +198,28 @@ def tokens_of(text: str, special: dict[str, int], data: st.DataObject) -> list[t
 
 
 @every_format
+@pytest.mark.parametrize("place", ["fence", "thought"])
 @pytest.mark.parametrize("size", [0, 1])
-def test_a_call_in_a_fence_that_text_follows_is_text(name: str, size: int) -> None:
-    fmt, call = toolgram.get_format(name), simple_call(name)[0]
-    for inner in (call, f"{call}\n{call}"):
-        text = f"See:\n```\n{inner}\n```\nis how it is done. "
-        for reason in REASONS:
-            events, message = run(fmt, cut(text, size), finish_reason=reason)
-            check_events(events, text)
-            assert message.tool_calls == []
-            events, message = run(fmt, cut(f"{text}\n{call}", size), finish_reason="stop")
-            assert [status for _, _, status in calls_of(message)] == ["complete"]
-
-
-@every_format
-@pytest.mark.parametrize("size", [0, 1])
-def test_a_call_in_a_thought_that_text_follows_is_reasoning(name: str, size: int) -> None:
+def test_a_call_that_text_follows_in_a_fence_or_a_thought_is_none(name: str, size: int, place: str) -> None:
+    """A real one may come after it, in formats whose calls stand after text."""
     fmt, call = toolgram.get_format(name), simple_call(name)[0]
     opener, closer = thought_markers(name)
-    if not opener or not calls_in_thoughts(name):
+    if place == "thought" and (not opener or closer in call or not calls_in_thoughts(name)):
         return
+    before, behind = {
+        "fence": ("See:\n```\n", "\n```\nis how it is done. "),
+        "thought": (f"{opener}I could write ", f" or wait. {closer}"),
+    }[place]
+    follows = bool(fmt.parse(f"Hi.\n{call}", prefix="", finish_reason="stop").tool_calls)
     for inner in (call, f"{call}\n{call}"):
-        text = f"{opener}I could write {inner} or wait. {closer}"
+        text = f"{before}{inner}{behind}"
         for reason in REASONS:
             events, message = run(fmt, cut(text, size), finish_reason=reason)
             check_events(events, text)
             assert message.tool_calls == []
-            _, message = run(fmt, cut(f"{text}{call}", size), finish_reason="stop")
-            assert [status for _, _, status in calls_of(message)] == ["complete"]
+        after = "\n" if place == "fence" else ""
+        _, message = run(fmt, cut(f"{text}{after}{call}", size), finish_reason="stop")
+        assert not follows or [status for _, _, status in calls_of(message)] == ["complete"]
 
 
 @every_format
