@@ -3,7 +3,7 @@
     pip install 'toolgram[serve]' openai
     python examples/gateway_client.py
 
-The server behind is a few lines here that speak the completions protocol and always say the same. With a real one, the
+The server is a few lines here that speak the completions protocol and always say the same. With a real one, the
 gateway is a command: toolgram serve --upstream http://127.0.0.1:8080
 """
 
@@ -58,8 +58,8 @@ def running(app: Any) -> Iterator[str]:
 
 
 def main() -> None:
-    with running(Starlette(routes=[Route("/v1/completions", completions, methods=["POST"])])) as behind:
-        app, _ = asyncio.run(application(Settings(behind, kind="openai", files=TemplateFiles(TEMPLATE))))
+    with running(Starlette(routes=[Route("/v1/completions", completions, methods=["POST"])])) as upstream:
+        app, _ = asyncio.run(application(Settings(upstream, kind="openai", files=TemplateFiles(TEMPLATE))))
         with running(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as client:
             messages: Any = [{"role": "user", "content": "1 + 2?"}]
             for chunk in client.chat.completions.create(model="m", messages=messages, tools=TOOLS, stream=True):
