@@ -180,9 +180,10 @@ export-table: $(READY) ## run exports whose grammars changed in their engines, w
 	$(BIN)/python -m benchmarks.export_table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
 	$(BIN)/python -m benchmarks.export_pool --write docs/data/index.md
 
-test-export-recipes: $(VLLM_ENV)/.installed $(SERVE)/.ready ## the lines of docs/export.md for transformers and llama.cpp, with tiny models [.venv-vllm 1.5 GB, .serve 35 MB, 2 min | 2 min]
+test-export-recipes: $(VLLM_ENV)/.installed $(SERVE)/.ready ## the lines of docs/export.md for transformers, llama.cpp and a server of vLLM [.venv-vllm 1.5 GB, .serve 35 MB, 2 min | 2 min]
 	PYTHONPATH=$(SERVE) $(BIN)/pytest tests/export/test_recipes.py $(ARGS)
-	$(VLLM_ENV)/bin/python -m pytest tests/export/test_running.py $(ARGS)
+	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
+	$(VLLM_ENV)/bin/python -m pytest tests/export/test_running.py tests/export/test_recipes.py $(ARGS)
 
 export-pins: $(READY) ## run exports in the versions of xgrammar and llguidance that vLLM and SGLang pin, write docs/data/ [.venv 230 MB + engines 100 MB | 10 min]
 	$(BIN)/python -m benchmarks.export_pins --write docs/data/index.md

@@ -1,7 +1,8 @@
 """The recipes of docs/export.md, line by line, in the engines themselves: `make test-export-recipes`.
 
-The model has random weights and writes noise. So a call that comes out valid was made valid by the exported grammar, on
-its whole way: export, request, sampler, answer, parser.
+Models with random weights write noise. So a call that comes out valid was made valid by the exported grammar, on its
+whole way: export, request, sampler, answer, parser. vLLM's server has no such model on a CPU: its engine says what the
+test wrote, and its own matcher of the request's grammar says whether it may.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import toolgram
 from tests.export.measuring import tool
 
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
@@ -57,3 +60,36 @@ def test_the_recipe_for_the_server_of_llama_cpp(tmp_path: Path) -> None:
     (call,) = json.loads(done.stdout)["tool_calls"]
     assert (call["name"], call["status"]) == ("get_weather", "complete")
     assert json.loads(call["arguments"])["unit"] in ("C", "F")
+
+
+def test_the_recipe_for_a_server_of_vllm(tmp_path: Path) -> None:
+    """The server says a call that the grammar allows, and is not allowed to say an answer without one."""
+    for package in ("vllm.parser", "openai"):
+        pytest.importorskip(package, reason="vLLM is not here: make test-export-recipes installs it")
+    import openai
+
+    from tests.integrations.http_fleet import Fleet, make_models
+    from tests.integrations.scripted_engine import REFUSED
+
+    (recipe,) = blocks("python", "client.chat.completions.create")
+    assert 4 <= len(recipe.splitlines()) <= 15
+    (model,) = make_models(["Qwen3"], tmp_path)
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"unit": "C"}}\n</tool_call>'
+    numbers = [model.number(model.script(text)) for text in (call, "It is raining.")]
+    model.write()
+    heard = []
+    with Fleet([model], tmp_path, (), {"plain": []}) as fleet:
+        for number in numbers:
+            known: dict[str, Any] = {
+                "fmt": toolgram.get_format("hermes"),
+                "tools": TOOLS,
+                "client": openai.OpenAI(base_url=f"http://127.0.0.1:{fleet.ports['plain']}/v1", api_key="x"),
+                "model": "model",
+                "chat": [{"role": "user", "content": f"Say script {number} by 3."}],
+            }
+            exec(compile(recipe, "docs/export.md", "exec"), known)
+            heard.append((known["said"].choices[0].message.content, known["message"].tool_calls))
+    (written, [called]), (refused, none) = heard
+    assert (written, called.name, json.loads(called.arguments)) == (call, "get_weather", {"unit": "C"})
+    assert REFUSED in refused
+    assert not none
