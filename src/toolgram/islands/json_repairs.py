@@ -321,9 +321,7 @@ class JsonRepairer:
             return self._python_escape(character)
         held = self._held + character
         if held == "\\'":
-            self._decided("'")
-            self._note_spelling(held)
-            return True
+            return self._decided("'", held)
         if held[1] in _ESCAPES:
             return self._decided(held)
         if held[1] == "u" and (len(held) == 2 or character in _HEX_DIGITS):

@@ -28,7 +28,6 @@ from toolgram.runtime.whole_values import (
     envelope_string,
     loose_object,
     python_arguments,
-    python_object,
     tagged_value,
 )
 from toolgram.spec.data import END, TEXT, UNCLOSED
@@ -422,30 +421,25 @@ class _Reading:
     def _object(self, pos: int) -> str:
         """Return the JSON of the arguments whose brace is at `pos`."""
         text = self._text
-        if self._python:
-            arguments, self._pos = python_object(text, pos)
-            return arguments
-        try:
-            self._pos = end_of_object(text, pos)
-            return text[pos : self._pos]
-        except Unusual:
-            if not self._repairs:
-                raise
-        arguments, self._pos, notes = loose_object(text, pos)
-        for begin, said in notes:
-            if said == "'":
-                self._begin_python(begin, True)
-            else:
-                self._note(begin, said, len(self._calls))
+        if not self._python:
+            try:
+                self._pos = end_of_object(text, pos)
+                return text[pos : self._pos]
+            except Unusual:
+                if not self._repairs:
+                    raise
+        arguments, self._pos, begin, said = loose_object(text, pos)
+        if said and not self._python:
+            self._begin_python(begin, said, True)
         return arguments
 
-    def _begin_python(self, written: int, in_call: bool = False) -> None:
+    def _begin_python(self, written: int, said: str = "'", in_call: bool = False) -> None:
         """Read the envelope in Python's spelling from here on. Events account for what comes before `written`."""
         if self._program.strict or not (self._repairs or self._program.spec.python_json):
             raise Unusual
         self._python = True
         begun = in_call or self._name is not None or self._arguments is not None
-        self._note(written, "'", len(self._calls) if begun else None)
+        self._note(written, said, len(self._calls) if begun else None)
 
     def _note(self, start: int, text: str, call: int | None) -> None:
         kind = "repaired_json"

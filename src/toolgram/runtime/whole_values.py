@@ -27,12 +27,11 @@ _key = re.compile(rf"""[ \t\r\n]*+(["'])(\w{{1,{LONGEST_WORD}}}+)\1[ \t\r\n]*+:[
 _string = re.compile(r""""([^"\\\x00-\x1f]*+)"|'([^'"\\\x00-\x1f]*+)'""").match
 
 
-_STRING, _WORD, _SEPARATOR, _OPENING, _CLOSING = 1, 2, 3, 4, 5  # groups of a token; any other is as JSON has it
+_STRING, _WORD, _OPENING, _CLOSING = 1, 2, 3, 4  # groups of a token; any other is as JSON has it
 _python_token = re.compile(
-    r"""[ \t\r\n]*+(?:'([^'"\\\x00-\x1f]*+)'|(True|False|None)\b|([,:])|([\[{])|([\]}])|("[^"\\\x00-\x1f]*+")"""
-    r"""|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+)(?![0-9a-zA-Z_.]))"""
+    r"""[ \t\r\n]*+(?:'([^'"\\\x00-\x1f]*+)'|(True|False|None)\b|([\[{])|([\]}])|([,:]|"[^"\\\x00-\x1f]*+"|"""
+    r"""-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![0-9a-zA-Z_.])))"""
 )
-_python_key = re.compile(r"[ \t\r\n]*+'[^']*+'[ \t\r\n]*+:").match
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -106,58 +105,28 @@ def begins_python(text: str, pos: int) -> bool:
     return _python_begins(text, pos) is not None
 
 
-def python_object(text: str, pos: int) -> tuple[str, int]:
-    """Return the JSON of a dict in Python's spelling, and where it ends."""
-    return _checked(*_from_python(text, pos, 0))
-
-
-def loose_object(text: str, pos: int) -> tuple[str, int, list[tuple[int, str]]]:
-    """Return the JSON of an object with Python's words, or in Python's spelling from a quote on, where it ends, and the
-    places and texts of what is not JSON."""
+def loose_object(text: str, pos: int) -> tuple[str, int, int, str]:
+    """Return the JSON of an object that may be in Python's spelling, where it ends, and the first place and text of
+    that spelling; -1 and "" if there is none."""
     parts: list[str] = []
-    notes: list[tuple[int, str]] = []
-    depth = 0
+    depth, first, said = 0, -1, ""
     for token in _python_token.finditer(text, pos):
         kind = token.lastindex or 0
-        if token.start() != pos or (kind == _STRING and (notes or _python_key(text, pos))):
-            raise Unusual
-        begin = token.start(kind)
-        if kind == _STRING:
-            written, end = _from_python(text, begin - 1, depth)
-            written, end = _checked("".join([*parts, text[pos : begin - 1], written]), end)
-            return written, end, [(begin - 1, "'")]
-        if kind == _WORD:
-            notes.append((begin, token[_WORD]))
-            parts += text[pos:begin], _JSON_WORDS[token[_WORD]]
+        spelled = kind in (_STRING, _WORD)
+        if token.start() != pos or (spelled and not said and text[pos - 1] == ","):
+            raise Unusual  # a stream reports it at the comma, which it holds
+        begin, pos = pos, token.end()
+        if spelled:
+            written = token[kind]
+            place = token.start(kind) - (kind == _STRING)
+            parts += text[begin:place], f'"{written}"' if kind == _STRING else _JSON_WORDS[written]
+            first, said = (first, said) if said else (place, "'" if kind == _STRING else written)
         else:
-            parts.append(text[pos : token.end()])
+            parts.append(text[begin:pos])
         depth += (kind == _OPENING) - (kind == _CLOSING)
-        pos = token.end()
         if not depth:
             break
-    return *_checked("".join(parts), pos), notes
-
-
-def _from_python(text: str, pos: int, depth: int) -> tuple[str, int]:
-    """Return the JSON for Python's spelling from `pos` on, at this depth, up to the end of all brackets."""
-    parts: list[str] = []
-    for token in _python_token.finditer(text, pos):
-        kind = token.lastindex or 0
-        said = token[kind]
-        if token.start() != pos:
-            raise Unusual
-        if kind == _STRING:
-            said = f'"{said}"'
-        elif kind == _WORD:
-            said = _JSON_WORDS[said]
-        elif kind == _SEPARATOR:
-            said += " "
-        depth += (kind == _OPENING) - (kind == _CLOSING)
-        parts.append(said)
-        pos = token.end()
-        if not depth:
-            break
-    return "".join(parts), pos
+    return *_checked("".join(parts), pos), first, said
 
 
 def _checked(written: str, end: int) -> tuple[str, int]:
