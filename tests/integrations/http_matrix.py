@@ -395,8 +395,11 @@ def _wrong_cut(heard: Heard, trial: Trial) -> str:
             return f"cut-off {where} lost"
         return f"cut-off {where} elsewhere" if other or heard.calls else ""
     whole = heard.calls[:1]
-    if where == "name in Python" and whole and not isinstance(value(whole[0][1]), dict):
-        return "" if whole[0][0] == trial.calls[0][0] else "the call before is lost"
+    name = trial.calls[0][0]
+    if where == "name in Python" and not whole:  # Messages has no call that was cut off: it is text there
+        return "" if trial.ask.api == MESSAGES and name in (heard.content or "") else "the call before is lost"
+    if where == "name in Python" and not isinstance(value(whole[0][1]), dict):
+        return "" if whole[0][0] == name else "the call before is lost"
     if [(name, value(given)) for name, given in whole] != [(name, value(given)) for name, given in trial.calls[:1]]:
         return "the call before is lost"
     if not bare(heard.content).startswith(bare(trial.content)):
