@@ -11,7 +11,7 @@ import ijson
 IN_STRING = ('"', '0"', '00"', '000"', '0000"')
 OUTSIDE = ("", "0", *(word[at:] for word in ("true", "false", "null") for at in range(1, len(word))))
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
-# What is JSON, and no text in UTF-8, or a number that is none to Python: something shorter stands for it.
+# JSON that is not text in UTF-8, or a number that Python refuses: something shorter replaces it.
 _HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _MANY_DIGITS = re.compile(r"(\d{8})\d+")
 

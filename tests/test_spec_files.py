@@ -159,7 +159,7 @@ def _many_positions(machine: Machine) -> None:
 
 
 def _new_in_hermes(shape: str) -> Texts:
-    """Hermes with a new terminal, which may stand in a call."""
+    """Hermes with a new terminal, which is allowed in a call."""
     inside = {"of": HERMES, "change": [{"more": ["NEW", "WAITING_FOR_TOOL", "WAITING_FOR_TOOL"]}]}
     return defined(HERMES, f"NEW: {shape}")[0], made(inside)[1]
 

@@ -28,7 +28,7 @@ SHARED = Path(__file__).parents[3] / "shared"
 PROMPTS = (None, "", "<think>", "<seed:think>", "[THINK]", "<|channel>thought\n", "<|plamo:begin_think:plamo|>")
 AGREE, DISAGREE, OPEN, NONE = "agree", "peers disagree", "open", "no format"
 
-# By format, the classes and families that it reads. What is in no list is found by its markers, the first that stands
+# By format, the classes and families that it reads. What is in no list is found by its markers, the first one found
 # in the text; these go before the class where the class has several formats.
 _TOLD = json.loads((Path(__file__).parent / "judged.json").read_text(encoding="utf-8"))
 FORMATS: Mapping[str, str] = {family: name for name, families in _TOLD["classes"].items() for family in families}

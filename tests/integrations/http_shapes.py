@@ -188,7 +188,7 @@ def _read(value: Any) -> Any:
 
 # Models with templates of their own, and what vLLM's own parsers want of a model of a shipped format: fields of its
 # shape. The pair of parsers is named where the table of names has another, or none that reads its thoughts. Granite 3.2
-# thinks in words, and stands behind a plain prompt, as its template is in no package.
+# thinks in words, and follows a plain prompt, because no package has its template.
 _MODELS = _read(json.loads((Path(__file__).parent / "http_models.json").read_text(encoding="utf-8")))
 REAL = tuple(Shape(**{**each, "calls": _OWN.get(each["calls"]) or _shipped(each["calls"])}) for each in _MODELS["real"])
 _FOR_THEIRS: dict[str, dict[str, Any]] = _MODELS["for_theirs"]

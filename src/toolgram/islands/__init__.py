@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
 class OpenBrackets(NamedTuple):
     """The brackets and the quote that are open where a value breaks. With `in_list`, the first bracket opens a list of
-    calls; with `python`, parentheses and single quotes count."""
+    calls; with `python`, parentheses and single quotes count, and with `single_quotes` these in JSON."""
 
     stack: str
     quote: str = ""
     in_list: bool = False
     python: bool = False
+    single_quotes: bool = False
 
 
 class Island(Protocol):

@@ -29,10 +29,13 @@ class ErrorRecovery:
     last `read` stopped: OVER, MARKER (the one in `match`), or MORE.
     """
 
-    __slots__ = ("_escaped", "_quotes_count", "in_list", "match", "pattern", "python", "quote", "reason", "stack")
+    __slots__ = (
+        "_escaped", "_quotes_count", "in_list", "match", "pattern", "python", "quote", "reason",
+        "single_quotes", "stack",
+    )  # fmt: skip
 
     def __init__(self, opened: OpenBrackets, quotes_count: bool = True) -> None:
-        self.stack, self.quote, self.in_list, self.python = opened
+        self.stack, self.quote, self.in_list, self.python, self.single_quotes = opened
         self._quotes_count = quotes_count
         self._escaped = False
         self.pattern: re.Pattern[str] | None = None  # finds the next bracket, quote, comma or marker outside a string
@@ -84,7 +87,7 @@ class ErrorRecovery:
         """Read a structural character; return True if the value is over with it (in a list: before it)."""
         if not self._quotes_count and character in "\"'":
             return False
-        if character == '"' or (character == "'" and self.python):
+        if character == '"' or (character == "'" and (self.python or self.single_quotes)):
             self.quote = character
         elif character in "{[" or (character == "(" and self.python):
             if len(self.stack) < MAX_OPEN_BRACKETS:
@@ -102,7 +105,7 @@ class ErrorRecovery:
 
     def open_brackets(self) -> OpenBrackets:
         """Return what is open."""
-        return OpenBrackets(self.stack, self.quote, self.in_list, self.python)
+        return OpenBrackets(self.stack, self.quote, self.in_list, self.python, self.single_quotes)
 
     def add(self, inner: OpenBrackets) -> None:
         """Add the brackets and the string of an inner value that failed."""
@@ -111,14 +114,14 @@ class ErrorRecovery:
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        return [self.stack, self.quote, self.in_list, self.python, self._quotes_count, self._escaped]
+        return [*self.open_brackets(), self._quotes_count, self._escaped]
 
     @classmethod
     def load(cls, data: Any) -> ErrorRecovery:
         """Load what `dump` returned. Raise ValueError for anything else."""
-        stack, quote, in_list, python, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 4)
+        stack, quote, *flags, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 5)
         if not set(stack) <= {"<", *_OPENING.values()}:
             raise ValueError("not brackets")
-        recovery = cls(OpenBrackets(stack, quote, in_list, python), quotes_count)
+        recovery = cls(OpenBrackets(stack, quote, *flags), quotes_count)
         recovery._escaped = escaped
         return recovery

@@ -90,11 +90,11 @@ class Envelope:
 
     def open_brackets(self) -> OpenBrackets:
         """Return what is open in the envelope and in its arguments; for arguments in a string, the string."""
-        stack, quote = self.scanner.open_brackets()[:2]
-        if stack == "<":
-            return OpenBrackets(stack)
-        quote = '"' if self.string is not None else quote
-        return OpenBrackets(stack[len(self.outside) :], quote, self.in_list)
+        opened = self.scanner.open_brackets()
+        if opened.stack == "<":
+            return opened
+        quote = '"' if self.string is not None else opened.quote
+        return opened._replace(stack=opened.stack[len(self.outside) :], quote=quote, in_list=self.in_list)
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""

@@ -94,8 +94,8 @@ class JsonRepairer:
     is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
 
     __slots__ = (
-        "_comma", "_damage", "_doubled", "_held", "_mode", "_spelled", "_tight", "broken", "note", "out",
-        "python_only", "quote", "tail", "work",
+        "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "broken", "note", "out", "python_only", "quote",
+        "spelled", "tail", "work",
     )  # fmt: skip
 
     def __init__(self, quote: str = '"', python_only: bool = False) -> None:
@@ -104,7 +104,7 @@ class JsonRepairer:
         self._held = ""  # what is being read and not decided
         self._comma = ""  # a comma and the blanks after it
         self.quote = quote  # of the open string
-        self._spelled = False  # a single quote or a Python word was noted
+        self.spelled = False  # a single quote or a Python word was noted
         self._tight = False  # the last character closed a string
         self._damage = 0  # EARLIER or HERE
         self.tail: tuple[Scanner, int] | None = None  # a scanner of the text after a quote, and how much it has read
@@ -302,8 +302,8 @@ class JsonRepairer:
 
     def _note_spelling(self, written: str) -> None:
         """Note the first place in Python's spelling: single quotes throughout and Python's words are one repair."""
-        if not self._spelled:
-            self._spelled, self.note = True, self.note or written
+        if not self.spelled:
+            self.spelled, self.note = True, self.note or written
 
     def _in_string(self, character: str, state: int) -> bool:
         if state > KEY_STRING:  # in an escape that the scanner has begun
@@ -317,7 +317,7 @@ class JsonRepairer:
         return self._write('\\"' if character == '"' else character)
 
     def _escape(self, character: str, scanner: Scanner) -> bool:
-        if self._spelled or self.quote == "'":
+        if self.spelled or self.quote == "'":
             return self._python_escape(character)
         held = self._held + character
         if held == "\\'":
@@ -428,7 +428,7 @@ class JsonRepairer:
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         place = [self._mode, self._held, self._comma, self.quote, [*self._doubled]]
-        return [*place, self._damage, self.work, self._spelled, self.python_only]
+        return [*place, self._damage, self.work, self.spelled, self.python_only]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
@@ -440,19 +440,19 @@ class JsonRepairer:
             raise ValueError("not the state of a repair of JSON")
         repairer._doubled = [*doubled]
         repairer._mode, repairer._held, repairer._comma = mode, held, comma
-        repairer._damage, repairer.work, repairer._spelled = damage, work, spelled
+        repairer._damage, repairer.work, repairer.spelled = damage, work, spelled
         fits = bool(held) == (mode != PLAIN) and (not comma or comma[0] == ",")
         fits &= len(held) <= (LONGEST_REMARK if mode == CLOSING else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
         fits &= mode != ESCAPE or _is_begun_escape(held, spelled or quote == "'")
         fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
-        fits &= mode != CLOSING or (held[0] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
+        fits &= mode != CLOSING or (held[:1] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
         if not fits:
             raise ValueError("not the state of a repair of JSON")
         return repairer
 
 
 def _is_begun_escape(held: str, python: bool) -> bool:
-    if held[0] != "\\" or len(held) == 1:
+    if len(held) < 2 or held[0] != "\\":
         return held == "\\"
     if python:
         return more_of_escape(held, "", 0) == (held, 0, True)

@@ -367,9 +367,12 @@ class JsonScanner:
 
     def open_brackets(self) -> OpenBrackets:
         """Return the open brackets and quote; in a damaged string neither is known, and a marker ends it."""
-        if self.done or (self.repairer is not None and self.repairer.damaged):
+        repairer = self.repairer
+        if self.done or (repairer is not None and repairer.damaged):
             return OpenBrackets("<")
-        return OpenBrackets("".join(self.stack), '"' if self.in_string else "")
+        python = repairer is not None and repairer.spelled
+        quote = repairer.quote if repairer is not None else '"'
+        return OpenBrackets("".join(self.stack), quote if self.in_string else "", single_quotes=python)
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data, a few characters."""

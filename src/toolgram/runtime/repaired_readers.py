@@ -149,8 +149,10 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
     if reader == "envelope" and repairer.idle and repairer.out:
         _drop_left_out(stream, taken)
     if repairer.broken:
-        stream.reader, scanner.repairer = reader, None
+        stream.reader = reader
+        repairer.begin_call()  # what is open is known, also in a damaged string
         stream.unexpected_input()
+        scanner.repairer = None
     elif _read_written(stream, stream.island, reader, _confirmed(stream, repairer.out)):
         if reader == "envelope" and cast(Envelope, stream.island).inner != reader:
             repairer.begin_call()
