@@ -5,11 +5,10 @@ A call without a marker may be prose, whose quotes do not count: there, only the
 
 from __future__ import annotations
 
-import pytest
-
 import toolgram
 from tests.clauses import check_widely
 from tests.fuzz import tools
+from tests.properties.selection import every_format
 from toolgram.observing.paths import canonical_outputs
 
 TOOLS = tools()
@@ -23,7 +22,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("name", toolgram.format_names())
+@every_format
 def test_a_call_in_a_string_of_a_broken_dict_is_none(name: str) -> None:
     fmt = toolgram.get_format(name)
     bare = not {"start_map item", "start_array"}.isdisjoint(fmt.program.initial.row)
