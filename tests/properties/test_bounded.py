@@ -60,7 +60,8 @@ def test_a_snapshot_at_any_character_continues_to_the_same_events(name: str, dat
     first = without_ids(_rest_of(fmt.restore(state), rest))
     assert json.dumps(state, sort_keys=True) == json.dumps(parser.snapshot(), sort_keys=True) == before
     assert without_ids(_rest_of(fmt.restore(json.loads(before)), rest)) == first
-    assert without_ids(_rest_of(parser, rest)) == first
+    # a withheld call is read again as one delta, so adjacent deltas of it may be one
+    assert merged(without_ids(_rest_of(parser, rest))) == merged(first)
     assert json.dumps(state, sort_keys=True) == before
 
 
