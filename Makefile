@@ -29,7 +29,7 @@ LLAMA_OPTIONS := -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs audit-vllm vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm suite-llama_cpp
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs audit-vllm vllm-http-table sglang-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm suite-llama_cpp
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -139,8 +139,9 @@ $(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-
 	@touch $@
 
 test-sglang: $(SGLANG)/.installed ## the SGLang plug-in in SGLang's own parsers, and in its server on the CPU; SGLANG_RELEASE=0.5.22 or 0.5.21 for another version [.venv-sglang 3 GB, 3 min | minutes]
+	$(SGLANG)/bin/python -m tests.conformance.fetch_templates
 	$(SGLANG)/bin/python -m pytest tests/integrations/test_sglang_plugin.py tests/integrations/test_sglang_server.py \
-		tests/integrations/test_examples.py tests/derive/test_response_templates.py $(ARGS)
+		tests/integrations/test_sglang_http.py tests/integrations/test_examples.py tests/derive/test_response_templates.py $(ARGS)
 
 $(SGLANG)/.ready: tests/integrations/sglang-requirements.txt
 	$(PYTHON) -m venv $(SGLANG)
@@ -198,6 +199,10 @@ $(SERVE)/.ready: $(READY) tests/gateway/serve-requirements.txt
 vllm-http-table: $(VLLM_ENV)/.installed ## the requests of test-vllm-http, to vLLM's parsers as well; writes docs/reference/vllm-tables.md; MODELS='Qwen3 QwQ' [.venv-vllm 1.6 GB, 3 min | hours]
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m benchmarks.vllm_http --theirs --write docs/reference/vllm-tables.md $(MODELS)
+
+sglang-http-table: $(SGLANG)/.installed ## chat requests to SGLang's server with toolgram's parsers and its own; writes docs/reference/sglang-tables.md; MODELS='Qwen3' [.venv-sglang 3 GB, 4 min | 15 min]
+	$(SGLANG)/bin/python -m tests.conformance.fetch_templates
+	$(SGLANG)/bin/python -m benchmarks.sglang_http --write docs/reference/sglang-tables.md $(MODELS)
 
 audit-vllm: $(VLLM_ENV)/.installed ## audit what vLLM's own parsers return for real and made texts, and write the table in docs/guides/audit.md; HTML=FOLDER [.venv-vllm 1.5 GB, 2 min | 3 min]
 	VLLM_LOGGING_LEVEL=CRITICAL $(VLLM_ENV)/bin/python -m tests.audit.vllm_logs --write docs/guides/audit.md $(if $(HTML),--html $(HTML))

@@ -14,7 +14,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +46,19 @@ AT_A_TIME = 8  # models whose servers run at once
 
 
 class Tally:
-    """What is wrong with the answers of one server."""
+    """What is wrong with the answers of one server, by `judge`."""
 
-    def __init__(self, heard: Sequence[tuple[Trial, Heard]], specials: Sequence[str]) -> None:
+    def __init__(
+        self,
+        heard: Sequence[tuple[Trial, Heard]],
+        specials: Sequence[str],
+        judge: Callable[[Heard, Trial, Sequence[str]], str] = wrong,
+    ) -> None:
         self.asked = len(heard)
         self.kinds: Counter[tuple[str, str]] = Counter()
         self.examples: dict[tuple[str, str], list[Any]] = {}
         for trial, answer in heard:
-            problem = wrong(answer, trial, specials)
+            problem = judge(answer, trial, specials)
             if problem:
                 example = (trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
                 kind = SKIPS + trial.kind if trial.skips_thought else trial.kind
@@ -131,9 +136,9 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> str:
     ]
     for name, row in rows.items():
         ours = row[OURS]
-        mine = str(ours["wrong"]) + (f" ({ours['skipped']}; {_kinds(ours)})" if ours["wrong"] else "")
+        mine = str(ours["wrong"]) + (f" ({ours['skipped']}; {kinds_of(ours)})" if ours["wrong"] else "")
         for pair, theirs in row.get(THEIRS, {"none": {}}).items():
-            rest = f"{theirs['wrong']} | {theirs['skipped']} | {_kinds(theirs)}" if "wrong" in theirs else "- | - | -"
+            rest = f"{theirs['wrong']} | {theirs['skipped']} | {kinds_of(theirs)}" if "wrong" in theirs else "- | - | -"
             lines.append(f"| {name} | {ours['asked']} | {mine} | {pair} | {rest} |")
     return "\n".join([*lines, "", *_sums(rows)]) + "\n"
 
@@ -187,7 +192,7 @@ def _registered() -> dict[str, dict[Any, list[str]]]:
     return found
 
 
-def _kinds(row: Mapping[str, Any]) -> str:
+def kinds_of(row: Mapping[str, Any]) -> str:
     """What was wrong, by kind of request, in one cell."""
     kinds = [each for each in row["kinds"] if not each[0].startswith(SKIPS)]
     parts = [f"{kind} {number}: {_words(problems)}" for kind, number, problems in kinds[:TOLD]]

@@ -171,13 +171,18 @@ def _chat_message(choice: Any, usage: Any) -> Heard:
     message = choice.message
     return Heard(
         message.content,
-        getattr(message, "reasoning", None),
+        _reasoning(message),
         [(call.function.name, call.function.arguments) for call in message.tool_calls or ()],
         [call.id for call in message.tool_calls or ()],
         choice.finish_reason,
         usage=usage.model_dump() if usage else {},
         logprobs=len(choice.logprobs.content) if choice.logprobs and choice.logprobs.content else 0,
     )
+
+
+def _reasoning(said: Any) -> str | None:
+    """The reasoning of a message or a delta, by vLLM's name or by SGLang's."""
+    return getattr(said, "reasoning", None) or getattr(said, "reasoning_content", None)
 
 
 async def _chat_stream(stream: Any, answers: int) -> list[Heard]:
@@ -189,7 +194,7 @@ async def _chat_stream(stream: Any, answers: int) -> list[Heard]:
         for choice in chunk.choices:
             mine, delta = heard[choice.index], choice.delta
             mine.content = (mine.content or "") + (delta.content or "")
-            mine.reasoning = (mine.reasoning or "") + (getattr(delta, "reasoning", None) or "")
+            mine.reasoning = (mine.reasoning or "") + (_reasoning(delta) or "")
             mine.steps += 1
             for call in delta.tool_calls or ():
                 _hear_call(mine, call.index, call.id, call.function.name, call.function.arguments)

@@ -153,7 +153,7 @@ class HookRegistry:
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """SGLang's modules for as long as the block runs; ours are imported anew, and gone behind it."""
+    """SGLang's modules for as long as the block runs; ours are imported anew, and gone after it."""
     contents: dict[str, dict[str, Any]] = {
         "sglang": {},
         "sglang.srt": {},
@@ -169,6 +169,8 @@ def installed() -> Iterator[None]:
             "StreamingParseResult": ThoughtResult,
         },
         "sglang.srt.parser.reasoning_parser_names": {"REASONING_PARSER_NAMES": ["qwen3"]},
+        "sglang.srt.sampling": {},
+        "sglang.srt.sampling.sampling_params": {"REQUEST_REASONING_IN_GRAMMAR_KEY": "in grammar"},
         "sglang.srt.plugins": {},
         "sglang.srt.plugins.hook_registry": {"HookRegistry": HookRegistry},
     }

@@ -253,15 +253,23 @@ def test_an_answer_of_nothing_but_reasoning_can_be_content() -> None:
     assert "".join(each[1] for each in heard) == "Hm."
 
 
-def test_special_tokens_stay_in_the_text_where_markers_of_reasoning_are_some() -> None:
-    keep = import_module("toolgram.integrations.sglang").keep_special_tokens
+def test_a_request_is_prepared() -> None:
+    detectors = import_module("toolgram.integrations.sglang_detectors")
     tokenizer = Pieces(["[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"])
     detector = reasoning_parser()("toolgram_mistral_v11", tokenizer=tokenizer).detector
-    request = SimpleNamespace(skip_special_tokens=True)
-    keep(None, SimpleNamespace(_reasoning_detector=None), request)
-    assert request.skip_special_tokens
-    keep(None, SimpleNamespace(_reasoning_detector=detector), request)
-    assert not request.skip_special_tokens
+    since = bool(detectors.IN_GRAMMAR)  # releases before it hold no output from its first token
+
+    def prepared(detector: Any, choice: Any, parallel: bool = True) -> tuple[bool, bool]:
+        asked = {"tools": TOOLS, "tool_choice": choice, "parallel_tool_calls": parallel}
+        request = SimpleNamespace(skip_special_tokens=True, custom_params={"mine": 1}, **asked)
+        detectors.prepare_request(None, SimpleNamespace(_reasoning_detector=detector), request)
+        assert request.custom_params.pop("mine") == 1
+        return request.skip_special_tokens, request.custom_params.get(detectors.IN_GRAMMAR, False)
+
+    assert prepared(None, "required") == (True, False)
+    assert [prepared(detector, choice) for choice in ("auto", "none")] == [(False, False)] * 2
+    assert [prepared(detector, choice) for choice in ("required", SimpleNamespace())] == [(False, since)] * 2
+    assert prepared(detector, "auto", parallel=False) == (False, since)
 
 
 def test_a_registry_that_changed_is_a_warning(caplog: pytest.LogCaptureFixture, monkeypatch: Any) -> None:

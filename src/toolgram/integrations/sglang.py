@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from typing import Any
 
 from toolgram.integrations import AUTO_NAME, parser_names
 
 DETECTORS = "toolgram.integrations.sglang_detectors"
 SERVING = "sglang.srt.entrypoints.openai.serving_chat"
-NEEDED = "toolgram was tested with SGLang 0.5.23; update SGLang, or use its own parsers"
 
 logger = logging.getLogger("sglang.toolgram")
 
@@ -31,11 +29,9 @@ def register() -> None:
     """Add toolgram's names to SGLang's tables. Called by SGLang, any number of times; never raises."""
     try:
         _register()
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "sglang":
-            logger.warning("toolgram cannot be registered with SGLang: %s; %s", error, NEEDED)
     except Exception as error:  # a server without toolgram is better than one that does not start
-        logger.warning("toolgram cannot be registered with SGLang: %r; %s", error, NEEDED)
+        if not (isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "sglang"):
+            logger.warning("toolgram cannot be registered with SGLang; it was tested with 0.5.23: %r", error)
 
 
 def _register() -> None:
@@ -52,13 +48,5 @@ def _register() -> None:
             table[name] = detectors.detector(kind, format_name)
     if not known:
         import_module("sglang.srt.plugins.hook_registry").HookRegistry.register(
-            f"{SERVING}.OpenAIServingChat._patch_reasoning_skip_special_tokens", keep_special_tokens
+            f"{SERVING}.OpenAIServingChat._patch_reasoning_skip_special_tokens", detectors.prepare_request
         )
-
-
-def keep_special_tokens(result: Any, serving: Any, request: Any, *rest: Any) -> None:
-    """Leave special tokens in the text if they are markers of reasoning. Called after SGLang's method for this, which
-    lists its own parsers only; for requests with tools, SGLang leaves special tokens in the text anyway."""
-    served = getattr(getattr(serving, "_reasoning_detector", None), "served", None)
-    if served is not None and served.reasons and served.needs_special_text:
-        request.skip_special_tokens = False

@@ -19,13 +19,14 @@ a call is sent as far as it was written, and never as complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
 from sglang.srt.function_call.base_format_detector import BaseFormatDetector
 from sglang.srt.function_call.core_types import StreamingParseResult, ToolCallItem
 from sglang.srt.parser import reasoning_parser
+from sglang.srt.sampling import sampling_params
 
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder, PlainThought
@@ -34,8 +35,8 @@ from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_tags import structural_tag
 
 _ON, _OFF, _UNSET = "on", "off", "unset"
-
-
+# SGLang's mark of a request whose grammar describes the thought as well, since 0.5.23.
+IN_GRAMMAR: str = getattr(sampling_params, "REQUEST_REASONING_IN_GRAMMAR_KEY", "")
 _NO_TOKENIZER = SimpleNamespace(chat_template=None, name_or_path="that SGLang does not give")
 
 
@@ -60,26 +61,23 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._begun = False  # a call begins in the last whole answer
 
     def _new_session(self) -> Session:
-        session = Session(self.served, self._declared)
+        session = Session(self.served, lambda: _chat_shape(self._tools))
         if self.served.reasoning_after_text(self.served.default_prefix()):
             session.prefix = ""
         return session
 
-    def _declared(self) -> list[Any]:
-        return _chat_shape(self._tools)
-
     # --- a whole answer
 
     def has_tool_call(self, text: str) -> bool:
-        """Return whether the text is more than content. SGLang asks before it says which tools are declared, and a call
-        that fails without them may count with them."""
+        """Return whether the text is more than content, with any tools: SGLang says later which are declared."""
         result = self.detect_and_parse(text, self._tools)
         return self._begun or bool(result.calls) or result.normal_text != text
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
         """Return the content and the calls of a whole answer."""
         self._tools = tools
-        events, builder = self._new_session().whole(text, None, self._builder)
+        new_builder = partial(AnswerBuilder, failed_as_text=FAILED[TEXT], plain=PlainThought(self.served.marks))
+        events, builder = self._new_session().whole(text, None, new_builder)
         answer = builder.answer()
         calls = [
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
@@ -87,9 +85,6 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         ]
         self._begun = any(isinstance(event, ToolCallStart) for event in events)
         return StreamingParseResult(normal_text=answer.content or "", calls=calls)
-
-    def _builder(self, closing: frozenset[str]) -> AnswerBuilder:
-        return AnswerBuilder(closing, FAILED[TEXT], PlainThought(self.served.marks))
 
     # --- a stream
 
@@ -130,12 +125,19 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         thinking_mode: bool = False,
         parallel_tool_calls: bool = True,
     ) -> Any:
-        """Return toolgram's own export as a tag that constrains calls; None, with a warning, if there is none. With
-        `thinking_mode`, the tag begins with the reasoning; otherwise SGLang waits for its end."""
+        """Return toolgram's own export as a tag that constrains calls; None, with a warning, if there is none. If the
+        prompt has begun a thought, SGLang waits for its end, and the tag describes what follows."""
         asked = SimpleNamespace(tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls)
-        declared = _chat_shape(tools or ())
-        prefix = self.served.default_prefix() if thinking_mode else self._session.prefix
-        return structural_tag(self.served, asked, declared, prefix, None if thinking_mode else False)
+        default = self.served.default_prefix()
+        waits = not thinking_mode and (not IN_GRAMMAR or self.served.reasoning_after_text(default) == "open")
+        prefix = default if thinking_mode else self._session.prefix
+        return structural_tag(self.served, asked, _chat_shape(tools or ()), prefix, False if waits else None)
+
+    def get_auto_tool_call_structural_tag(
+        self, tools: Sequence[Any] | None = None, thinking_mode: bool = False, parallel_tool_calls: bool = True
+    ) -> Any:
+        """Return a tag if a request wants one call at most; None otherwise, since any output is read."""
+        return None if parallel_tool_calls else self.get_structural_tag(tools, "auto", thinking_mode, False)
 
 
 def _chat_shape(tools: Sequence[Any]) -> list[dict[str, Any]]:
@@ -305,3 +307,16 @@ def _default_mode(found: Served) -> str | None:
 def detector(kind: str, format_name: str) -> type[Any]:
     """Return the `ToolDetector` or the `ReasoningDetector` of a format."""
     return type(f"{kind}_{format_name}", (globals()[kind],), {"format_name": format_name})
+
+
+def prepare_request(result: Any, serving: Any, request: Any, *rest: Any) -> None:
+    """Leave special tokens in the text if they are markers of reasoning: SGLang lists its own parsers only. Have the
+    grammar of calls hold from the first token if the model may think or not: SGLang waits for the end of a thought."""
+    served = getattr(getattr(serving, "_reasoning_detector", None), "served", None)
+    if served is None or not served.reasons:
+        return
+    if served.needs_special_text:
+        request.skip_special_tokens = False
+    constrains = request.tool_choice not in ("auto", "none") or not request.parallel_tool_calls
+    if IN_GRAMMAR and request.tools and constrains and served.reasoning_after_text(served.default_prefix()) != "open":
+        request.custom_params = {**(request.custom_params or {}), IN_GRAMMAR: True}

@@ -529,9 +529,8 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         if self._passes:
             return None
         session = self.session
-        events = session.queue or []
-        session.queue = None
-        events = [*events, *session.close()]
+        waiting, session.queue = session.queue or [], None
+        events = [*waiting, *session.close()]
         return self.outgoing.last(self._plain(events) if self.skip_reasoning_parsing else events)
 
 

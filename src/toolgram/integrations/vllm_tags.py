@@ -118,9 +118,7 @@ def _thought(served: Served, opening: str, closing: str, tokens: Mapping[str, in
 
 def _marker(text: str, tokens: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return a marker as formats of a tag: special tokens by their ids, and the rest as text."""
-    if not tokens:
-        return [{"type": "const_string", "value": text}]
-    parts = re.split(f"({'|'.join(map(re.escape, tokens))})", text)
+    parts = re.split(f"({'|'.join(map(re.escape, tokens)) or '(?!)'})", text)
     return [
         {"type": "token", "token": tokens[each]} if each in tokens else {"type": "const_string", "value": each}
         for each in parts

@@ -1,0 +1,27 @@
+"""Every kind of chat request to SGLang's own server, with toolgram's parsers: `make test-sglang`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` builds an environment with it")
+
+from tests.integrations.sglang_fleet import OURS, make_model, serving, try_all, wrong_in_sglang
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.mark.parametrize("name", ["Qwen3", "Qwen3-Coder"])  # JSON and tags; `make sglang-http-table` has more
+def test_what_the_model_wrote_is_what_clients_hear(name: str, tmp_path: Path) -> None:
+    model, trials = make_model(name, tmp_path)
+    with serving(model, OURS, tmp_path) as port:
+        heard = try_all(port, trials)
+    found = [
+        f"{trial.label} by {trial.ask.pace}: {problem}: {answer.told()} {answer.detail}"
+        for trial, answer in heard
+        if (problem := wrong_in_sglang(answer, trial, model.specials))
+    ]
+    assert not found, "\n".join(found[:20])
+    assert {trial.kind for trial in trials} >= {"auto", "required", "named", "one at a time", "cut off", "malformed"}
