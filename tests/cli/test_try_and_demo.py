@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import run
 from tests.properties.selection import quarter
-from toolgram.cli.app import app
 from toolgram.cli.demo import MOST_LINES, screen
 
 SCREEN = 24
 
 
 def tried(text: str, *options: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["try", *options], input=text)
+    result = run("try", *options, text=text)
     return result.exit_code, result.output
 
 
@@ -33,27 +32,6 @@ def test_try_reads_all_of_an_example(name: str) -> None:
     assert f"toolgram explain --format {shown}" in output
 
 
-def test_try_shows_what_was_repaired() -> None:
-    status, output = tried('<tool_call>\n{"name": "f", "arguments": {"a": 1}\n</tool_call>')
-    assert status == 0
-    assert output.startswith("format  hermes")
-    assert "one deviation repaired" in output
-    assert "brackets or closing markers around them are missing" in output
-
-
-@pytest.mark.parametrize("text", ["", "Hello.", "a <think", "\n\n"])
-def test_try_says_that_nothing_was_found(text: str) -> None:
-    status, output = tried(text)
-    assert status == 1
-    assert "no shipped format finds a call" in output
-
-
-def test_try_names_a_file_that_cannot_be_read() -> None:
-    result = CliRunner().invoke(app, ["try", "/nowhere/output.txt"])
-    assert result.exit_code == 1
-    assert "cannot be read" in result.output
-
-
 def test_try_escapes_what_controls_a_terminal() -> None:
     status, output = tried('<tool_call>\n{"name": "f", "arguments": {"a": "\x1b[31m"}}\n</tool_call>')
     assert status == 0
@@ -66,17 +44,3 @@ def test_a_format_fits_on_a_screen(name: str) -> None:
     assert MOST_LINES / 2 < len(lines) <= SCREEN - 2
     assert not any("\n" in line.plain for line in lines)
     assert any("complete" in line.plain for line in lines)
-
-
-def test_demo_of_a_name_that_is_none() -> None:
-    result = CliRunner().invoke(app, ["demo", "hermse"])
-    assert result.exit_code == 2
-    assert "hermes" in result.output
-
-
-def test_demo_shows_the_formats_that_are_named() -> None:
-    result = CliRunner().invoke(app, ["demo", "hermes", "gpt_oss"])
-    assert result.exit_code == 0
-    assert "hermes: Hermes" in result.output
-    assert "gpt_oss" in result.output
-    assert "lfm2" not in result.output

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
-from toolgram.cli.app import app
+from tests.cli.running import run
 from toolgram.cli.playground_link import ADDRESS, BUILT_HERE, playground_link
 
 
@@ -29,7 +28,7 @@ def test_the_link_holds_the_output_the_format_and_the_message(tmp_path: Path, mo
     monkeypatch.setenv(ADDRESS, "https://play.example/")
     text = toolgram.get_format("hermes").example + " ␤ é"
     (tmp_path / "output.txt").write_text(text, encoding="utf-8")
-    done = CliRunner().invoke(app, ["try", "--link", str(tmp_path / "output.txt")])
+    done = run("try", "--link", tmp_path / "output.txt")
     assert done.exit_code == 0
     (link,) = done.stdout.split()
     assert link.startswith("https://play.example/#")
