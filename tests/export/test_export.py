@@ -35,11 +35,6 @@ def test_every_format_exports_without_tools(name: str) -> None:
         assert made.triggers == ()
 
 
-def test_structural_tags_are_json() -> None:
-    made = toolgram.get_format("hermes").export("structural_tag", TOOLS)
-    assert json.loads(made.text)["type"] == "structural_tag"
-
-
 def test_notes_say_what_is_not_enforced() -> None:
     tools = [tool("f", {"a": {"type": "array", "uniqueItems": True}, "b": {"type": "string", "pattern": "^x+$"}})]
     fmt = toolgram.get_format("hermes")
@@ -140,6 +135,3 @@ def test_a_name_that_a_format_cannot_write() -> None:
     with pytest.raises(toolgram.ToolgramError, match="cannot be called in functionary_v3_2"):
         toolgram.get_format("functionary_v3_2").export("gbnf", [tool("a>>>b", {})])
     toolgram.get_format("hermes").export("xgrammar", [tool("two words", {})])  # a name in JSON is any text
-
-
-# --- the parts ----------------------------------------------------------------------------------------------------
