@@ -1,4 +1,4 @@
-"""Answers through the real clients of OpenAI and Anthropic, whole and streamed, in front of every kind of server."""
+"""Answers through the real clients of OpenAI and Anthropic, whole and streamed, before every kind of server."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import httpx
 import openai
 import pytest
 
+from tests.gateway.hearing import heard_from, in_every_way
 from tests.gateway.servers import TEMPLATE, Script, gateway_to, get, open_stream
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.upstreams import UPSTREAMS
@@ -36,7 +37,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, Script]]:
     script = Script(kind=request.param)
     template = None if request.param == "llama.cpp" else "chatml"
     files = TemplateFiles(TEMPLATE, "<s>", "<|im_end|>") if template else None
-    with gateway_to(script, files=files) as (address, gateway):
+    with gateway_to(script, files=files, reasoning="reasoning") as (address, gateway):
         assert gateway.kind == request.param
         yield address, script
 
@@ -63,57 +64,15 @@ def anthropic_at(address: str) -> anthropic.Anthropic:
     return client
 
 
-def test_chat_whole_and_streamed(served: tuple[str, Script]) -> None:
+def test_whole_and_streamed_through_each_api(served: tuple[str, Script]) -> None:
     address, script = served
     script.texts, script.reason = cut(OUTPUT), "stop"
-    client = openai_at(address)
-    whole = client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
-    with client.chat.completions.stream(
-        model="m", messages=USER, tools=[TOOL], stream_options={"include_usage": True}
-    ) as stream:
-        events = list(stream)
-        streamed = stream.get_final_completion()
-    assert len(events) > 10
-    for completion in (whole, streamed):
-        choice: Any = completion.choices[0]
-        assert choice.finish_reason == "tool_calls"
-        assert choice.message.content == "Adding."
-        assert choice.message.reasoning_content == "Hm."
-        assert [call.function.arguments for call in choice.message.tool_calls] == ARGUMENTS
-        assert completion.usage is not None
-        assert completion.usage.prompt_tokens == 11
-
-
-def test_responses_whole_and_streamed(served: tuple[str, Script]) -> None:
-    address, script = served
-    script.texts, script.reason = cut(OUTPUT), "stop"
-    client = openai_at(address)
-    tool: Any = {"type": "function", "name": "add", "parameters": PARAMETERS, "strict": False}
-    whole: Any = client.responses.create(model="m", input="Add.", tools=[tool])
-    with client.responses.stream(model="m", input="Add.", tools=[tool]) as stream:
-        list(stream)
-        streamed = stream.get_final_response()
-    for response in (whole, streamed):
-        assert response.status == "completed"
-        assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call"]
-        assert response.output_text == "Adding."
-        assert [item.arguments for item in response.output[2:]] == ARGUMENTS
-        assert response.usage.input_tokens == 11
-
-
-def test_messages_whole_and_streamed(served: tuple[str, Script]) -> None:
-    address, script = served
-    script.texts, script.reason = cut(OUTPUT), "stop"
-    client = anthropic_at(address)
-    tool: Any = {"name": "add", "input_schema": PARAMETERS}
-    whole: Any = client.messages.create(model="m", max_tokens=100, messages=USER, tools=[tool])
-    with client.messages.stream(model="m", max_tokens=100, messages=USER, tools=[tool]) as stream:
-        streamed = stream.get_final_message()
-    for message in (whole, streamed):
-        assert message.stop_reason == "tool_use"
-        assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
-        assert [block.input for block in message.content[2:]] == [json.loads(each) for each in ARGUMENTS]
-        assert message.usage.output_tokens > 10
+    for heard in heard_from(address, *in_every_way(tools=[TOOL], usage=True)):
+        assert heard.error == "", heard.detail
+        assert heard.told() == ("Adding.", "Hm.", [("add", each) for each in ARGUMENTS])
+        assert heard.finish_reason == "tool_calls"
+        assert heard.usage.get("prompt_tokens", heard.usage.get("input_tokens")) in (11, None)
+        assert heard.usage.get("completion_tokens", heard.usage.get("output_tokens", 0)) > 10
 
 
 def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) -> None:
@@ -136,17 +95,8 @@ def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) ->
 def test_a_cut_off_answer_says_so(served: tuple[str, Script]) -> None:
     address, script = served
     script.texts, script.reason = cut(OUTPUT[:80]), "length"
-    client, other = openai_at(address), anthropic_at(address)
-    completion = client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
-    assert completion.choices[0].finish_reason == "length"
-    chunks = list(client.chat.completions.create(model="m", messages=USER, tools=[TOOL], stream=True))
-    assert chunks[-1].choices[0].finish_reason == "length"
-    assert client.responses.create(
-        model="m", input="Add.", tools=[{**TOOL["function"], "type": "function"}]
-    ).status == ("incomplete")
-    tool: Any = {"name": "add", "input_schema": PARAMETERS}
-    message = other.messages.create(model="m", max_tokens=9, messages=USER, tools=[tool])
-    assert message.stop_reason == "max_tokens"
+    heard = heard_from(address, *in_every_way(tools=[TOOL]))
+    assert [(each.error, each.finish_reason) for each in heard] == [("", "length")] * 6
     script.reason = "stop"
 
 
@@ -246,13 +196,8 @@ def test_a_grammar_is_sent_where_a_call_is_required(llama: str) -> None:
 
 def test_one_call_where_one_was_asked_for(llama: str) -> None:
     LLAMA.texts = cut(OUTPUT)
-    client = openai_at(llama)
-    whole = client.chat.completions.create(model="m", messages=USER, tools=[TOOL], parallel_tool_calls=False)
-    assert len(whole.choices[0].message.tool_calls or ()) == 1
-    assert whole.choices[0].finish_reason == "tool_calls"
-    with client.chat.completions.stream(model="m", messages=USER, tools=[TOOL], parallel_tool_calls=False) as stream:
-        final = stream.get_final_completion()
-    assert len(final.choices[0].message.tool_calls or ()) == 1
+    for heard in heard_from(llama, *in_every_way(tools=[TOOL], choice="auto", parallel=False)):
+        assert (len(heard.calls), heard.finish_reason) == (1, "tool_calls"), heard.detail
 
 
 def test_several_answers(llama: str) -> None:

@@ -12,20 +12,25 @@ import httpx
 import pytest
 import yaml
 
-from tests.gateway.servers import Script, application_for, free_port, gateway_to, get, open_stream, post, running
+from tests.gateway.servers import (
+    BODIES,
+    HI,
+    Script,
+    application_for,
+    free_port,
+    gateway_to,
+    get,
+    open_stream,
+    post,
+    running,
+)
 from toolgram.cli.serving import Upstream, configured
 from toolgram.errors import ToolgramError
 from toolgram.gateway.engine import NoServer
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings, application
 
-USER = [{"role": "user", "content": "hi"}]
-CHAT, PATHS = "/v1/chat/completions", ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 NAMES = ("one", "two")
-
-
-def body_of(path: str, model: str, **more: Any) -> dict[str, Any]:
-    return {"model": model, "max_tokens": 9, ("input" if path.endswith("responses") else "messages"): USER, **more}
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +42,16 @@ def both() -> Iterator[str]:
         yield stack.enter_context(running(app))
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", BODIES)
 def test_a_request_names_its_model(both: str, path: str) -> None:
     for name in NAMES:
-        assert f"I-am-{name}" in post(both + path, json=body_of(path, name)).text
-        with open_stream("POST", both + path, json=body_of(path, name, stream=True)) as response:
+        assert f"I-am-{name}" in post(both + path, json={**BODIES[path], "model": name}).text
+        with open_stream("POST", both + path, json={**BODIES[path], "model": name, "stream": True}) as response:
             said = response.read().decode()
         assert f"I-am-{name}" in said
         assert f'"model":"{name}"' in said.replace(": ", ":")
-    assert post(both + path, json=body_of(path, "three")).status_code == 404
-    assert post(both + path, json={**body_of(path, "three"), "model": 3}).status_code == 404
+    for unknown in ("three", 3):
+        assert post(both + path, json={**BODIES[path], "model": unknown}).status_code == 404
 
 
 def test_the_small_endpoints_of_several(both: str) -> None:
@@ -57,7 +62,7 @@ def test_the_small_endpoints_of_several(both: str) -> None:
         ("one", True),
         ("two", True),
     ]
-    counted = post(f"{both}/v1/messages/count_tokens", json={"model": "two", "messages": USER})
+    counted = post(f"{both}/v1/messages/count_tokens", json={"model": "two", "messages": HI})
     assert counted.json()["input_tokens"] > 0
 
 
