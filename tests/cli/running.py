@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import shlex
 import subprocess
@@ -84,9 +85,12 @@ def check_row(row: dict[str, Any], root: Path, folder: Path, monkeypatch: pytest
         return [part.replace("{root}", str(root)).replace("{folder}", str(folder)) for part in each]
 
     monkeypatch.chdir(folder)
+    written: dict[Path, bytes] = {}
     for name, given in row.get("files", {}).items():
         text, times = given if isinstance(given, list) else (given, 1)
-        (folder / name).write_bytes((text if isinstance(text, bytes) else text.encode()) * times)
+        written[folder / name] = (text if isinstance(text, bytes) else text.encode()) * times
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(written[folder / name])
     (command,) = parts("run")
     result = run(*shlex.split(command), text=row.get("text", ""))
     assert result.exit_code == row.get("status", 0), result.output
@@ -97,11 +101,13 @@ def check_row(row: dict[str, Any], root: Path, folder: Path, monkeypatch: pytest
         assert part not in result.stdout
     for part in parts("begins"):
         assert result.stdout.startswith(part)
+    assert re.search(row.get("matches", ""), result.stdout)
     for place in parts("equals"):
         assert result.stdout == Path(place).read_text(encoding="utf-8")
     if "refused" in row:
         assert result.stderr.startswith("toolgram: ")
         assert result.stderr.count("\n") == 1
         assert result.stdout == ""
+        assert {path: path.read_bytes() for path in written} == written
     if "json" in row:
         assert json.loads(result.stdout).items() >= row["json"].items()

@@ -36,13 +36,6 @@ def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
     assert any("mistral_v3" in line and "1 complete call," in line for line in lines)
 
 
-def test_no_section_is_empty() -> None:
-    result = run("-f", "mistral_v11", text="Hello.")
-    assert "held back" not in result.output
-    assert "anomalies" not in result.output
-    assert "Hello." in result.output
-
-
 def test_repeated_self_loops_are_one_line() -> None:
     result = run("-f", "llama3_json", text='{"name": "f", "id": "1", "id": "2", "id": "3", "parameters": {}}')
     assert sum("map_key item.id" in line for line in result.output.splitlines()) == 3

@@ -106,13 +106,6 @@ class TestRows:
             "toolgram: 2 x a row must be an object, not a list",
         ]
 
-    def test_rows_that_name_their_format(self) -> None:
-        text = json.dumps({"x": CALL, "f": "mistral_v11"}) + "\n" + json.dumps({"x": "hi"})
-        result = run("parse", "--jsonl", "x", "--format-column", "f", text=text)
-        call, none = [json.loads(line) for line in result.stdout.splitlines()]
-        assert call["message"]["tool_calls"][0]["name"] == "add"
-        assert none["error"] == "field 'f' names no format, and no other was given"
-
     def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:
         code = "import sys; sys.modules['pyarrow'] = None; from toolgram.cli import main; main()"
         (tmp_path / "x.jsonl").write_text("{}")

@@ -32,12 +32,6 @@ def test_try_reads_all_of_an_example(name: str) -> None:
     assert f"toolgram explain --format {shown}" in output
 
 
-def test_try_escapes_what_controls_a_terminal() -> None:
-    status, output = tried('<tool_call>\n{"name": "f", "arguments": {"a": "\x1b[31m"}}\n</tool_call>')
-    assert status == 0
-    assert "\x1b" not in output
-
-
 @pytest.mark.parametrize("name", toolgram.format_names())
 def test_a_format_fits_on_a_screen(name: str) -> None:
     lines = list(screen(toolgram.get_format(name)))

@@ -76,15 +76,6 @@ def test_an_answer_of_some_form_stands_where_the_format_has_its_content(name: st
     assert any(engine.accepts(made, text) for text in (texts if led else texts[:1])) == calls
 
 
-def test_what_binds_an_answer_is_one_thing_and_one_that_the_target_has() -> None:
-    fmt = toolgram.get_format("hermes")
-    number = {"type": "regex", "pattern": "[0-9]+"}
-    with pytest.raises(toolgram.ToolgramError, match="llguidance has none of"):
-        fmt.export("llguidance", answer_format=number)
-    with pytest.raises(toolgram.ToolgramError, match="give one of them"):
-        fmt.export("structural_tag", json_schema=SCHEMA, answer_format=number)
-
-
 @pytest.mark.parametrize("depth", [0, 100_000])
 def test_a_format_that_is_none_is_one_clear_error(depth: int) -> None:
     deep: Any = {1}  # no JSON

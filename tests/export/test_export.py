@@ -94,6 +94,9 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not any("installed" in note for note in made.notes)
 
 
+NUMBER = {"type": "regex", "pattern": "[0-9]+"}
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
@@ -120,6 +123,10 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"tools": [tool("f", {"\ud800": {"type": "string"}})]}, "surrogates not allowed"),
         ({"tools": [tool("f\ud800", {})]}, "half a character"),
         ({"target": "ebnf", "tools": [tool("f", {"a": False}, ["a"])]}, "the parameters of 'f': .* no value fits"),
+        ({"tools": [{"type": "custom", "name": "code"}]}, r"tools\[0\]: 'code' has the type custom"),
+        ({"tools": [{"type": "custom", "custom": {"name": "code"}}]}, r"tools\[0\]: 'code' has the type custom"),
+        ({"answer_format": NUMBER}, "llguidance has none of"),
+        ({"target": "structural_tag", "json_schema": {}, "answer_format": NUMBER}, "give one of them"),
         ({"json_schema": {"type": "strnig"}}, "json_schema: not a valid JSON Schema"),
         ({"json_schema": {"const": {1, 2}}}, "not a JSON Schema"),
     ],
@@ -129,6 +136,13 @@ def test_one_clear_error(request_: dict[str, Any], words: str) -> None:
     with pytest.raises(toolgram.ToolgramError, match=words) as caught:
         toolgram.get_format("mistral_v11").export(**wanted)
     assert "\n" not in str(caught.value)
+
+
+def test_a_custom_tool_with_a_schema_is_a_function() -> None:
+    schema = {"type": "object", "properties": {}}
+    for target in TARGETS:
+        tool_ = {"type": "custom", "name": "f", "input_schema": schema}
+        assert toolgram.get_format("hermes").export(target, [tool_]).text
 
 
 def test_a_name_that_a_format_cannot_write() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import toolgram
 from tests.export.engines import plain_engines
-from tests.export.measuring import WRITTEN, tool
+from tests.export.measuring import tool
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -43,13 +43,3 @@ def test_a_string_is_what_json_reads(target: str) -> None:
             fits = False
         written = f'<tool_call>\n{{"name": "f", "arguments": {{"a": "{text}"}}}}\n</tool_call>'
         assert engine.accepts(written) == fits, ascii(text)
-
-
-@pytest.mark.parametrize("target", WRITTEN)
-def test_a_tool_of_free_text_is_one_clear_error(target: str) -> None:
-    """Its input is no JSON, so that no format writes it as arguments."""
-    for tool_ in ({"type": "custom", "name": "code"}, {"type": "custom", "custom": {"name": "code"}}):
-        with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: 'code' has the type custom"):
-            toolgram.get_format("hermes").export(target, [tool_])
-    schema = {"type": "object", "properties": {}}
-    assert toolgram.get_format("hermes").export(target, [{"type": "custom", "name": "f", "input_schema": schema}]).text
