@@ -120,11 +120,9 @@ def test_a_worker_that_is_killed_while_it_keeps_parts(tmp_path: Path, expected: 
 def test_parts_that_cannot_be_kept(tmp_path: Path, workers: int) -> None:
     log, out = write_log(tmp_path / "in.jsonl", COUNT), tmp_path / "out.jsonl"
     with pytest.raises(BadFile, match=r"out\.jsonl\.parts: cannot be written: No such file or directory"):
-        run_to_file(Run([str(log)], OPTIONS, str(out), workers=workers), lambda rows, size: _remove(f"{out}.parts"))
-
-
-def _remove(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+        run_to_file(
+            Run([str(log)], OPTIONS, str(out), workers=workers), lambda rows, size: shutil.rmtree(f"{out}.parts", True)
+        )
 
 
 def test_workers_that_die_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,16 +35,6 @@ def test_every_format_exports_without_tools(name: str) -> None:
         assert made.triggers == ()
 
 
-def test_notes_say_what_is_not_enforced() -> None:
-    tools = [tool("f", {"a": {"type": "array", "uniqueItems": True}, "b": {"type": "string", "pattern": "^x+$"}})]
-    fmt = toolgram.get_format("hermes")
-    assert any("uniqueItems" in note for note in fmt.export("llguidance", tools).notes)
-    odd = [tool("f", {"b": {"type": "string", "pattern": r"\bx"}})]
-    for name in ("qwen3_coder", "lfm2"):
-        assert any(
-            "the pattern" in note and "is not enforced" in note
-            for note in toolgram.get_format(name).export("gbnf", odd).notes
-        )
 
 
 @pytest.mark.parametrize(("schema", "told"), [({"type": "array"}, True), ({"type": "string"}, False)])
