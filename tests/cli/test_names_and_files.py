@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 import toolgram
@@ -39,18 +38,6 @@ class TestTheRest:
     def test_version(self) -> None:
         result = run("--version")
         assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
-
-    @pytest.mark.parametrize("missing", ["typer", "rich"])
-    def test_without_the_extra(self, environment: dict[str, str], missing: str) -> None:
-        code = f"import sys; sys.modules[{missing!r}] = None; from toolgram.cli import main; main()"
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 2
-        assert done.stdout == ""
-        assert done.stderr.count("\n") == 1
-        assert "-m pip install " in done.stderr
-        assert "[cli]'" in done.stderr
 
     def test_the_library_does_not_load_the_command_line(self, environment: dict[str, str]) -> None:
         code = (

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.running import CALL, HOSTILE, V11, WAIT, line_of, on_terminal, run
 from toolgram.bulk.json_rows import CONTROLS
-from toolgram.late_imports import install_line
 
 
 class TestRows:
@@ -105,16 +103,3 @@ class TestRows:
             "toolgram: 2 of 4 rows could not be read",
             "toolgram: 2 x a row must be an object, not a list",
         ]
-
-    def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:
-        code = "import sys; sys.modules['pyarrow'] = None; from toolgram.cli import main; main()"
-        (tmp_path / "x.jsonl").write_text("{}")
-        for arguments in (
-            [str(tmp_path / "x.jsonl"), "-o", str(tmp_path / "y.parquet")],
-            [str(tmp_path / "x.parquet")],
-        ):
-            command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode == 1
-            assert f"needs pyarrow, which is not installed: {install_line('pyarrow')} (see " in done.stderr
-            assert done.stderr.count("\n") == 1

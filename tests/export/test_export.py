@@ -35,8 +35,6 @@ def test_every_format_exports_without_tools(name: str) -> None:
         assert made.triggers == ()
 
 
-
-
 @pytest.mark.parametrize(("schema", "told"), [({"type": "array"}, True), ({"type": "string"}, False)])
 def test_a_note_says_that_no_line_end_is_between_elements(schema: dict[str, Any], told: bool) -> None:
     notes = toolgram.get_format("minimax_m3").export("gbnf", [tool("f", {"a": schema})]).notes

@@ -23,7 +23,6 @@ from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.requests import read_chat, read_messages, read_responses
 
 SCRIPT = Script()
-CALLED = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {}}}
 
 
@@ -109,14 +108,7 @@ def test_unknown_paths_and_methods(address: str) -> None:
     refused(get(address + "/v1/models/other"), 404, "the models here are")
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"store": True, "metadata": {"a": "b"}, "user": "u", "service_tier": "auto", "unknown": {"x": [1]}},
-        {"messages": [{"role": "user", "content": "hi", "unknown": 3}], "safety_identifier": "x"},
-        {"n": None, "stop": None, "tools": None, "stream": None, "temperature": None},
-    ],
-)
+@pytest.mark.parametrize("fields", ROWS["ignored"])
 def test_what_may_be_ignored_is(address: str, fields: dict[str, Any]) -> None:
     assert post(address + CHAT, json={"messages": HI, **fields}).status_code == 200
 
@@ -192,21 +184,6 @@ def test_numbers_can_need_the_key() -> None:
 
 
 READERS = (read_chat, read_responses, read_messages)
-FULL: dict[str, Any] = {
-    "messages": [{"role": "assistant", "content": [{"type": "text", "text": "x"}], "tool_calls": [CALLED]}, *HI],
-    "input": [{"type": "function_call", "name": "f", "arguments": "{}"}, {"role": "user", "content": "hi"}],
-    "tools": [{"type": "function", "function": FUNCTION}],
-    "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"name": "f"}], "allowed_tools": {"tools": []}},
-    "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}},
-    "text": {"format": {"type": "json_schema", "schema": {}}},
-    "output_config": {"format": {"type": "json_schema", "schema": {}}},
-    "thinking": {"type": "enabled"},
-    "logit_bias": {"1": 2},
-    "stream_options": {"include_usage": True},
-    "max_tokens": 9,
-    "stop": ["x"],
-    "system": [{"type": "text", "text": "x"}],
-}
 ODD_VALUES: list[Any] = [
     None,
     True,
@@ -229,7 +206,7 @@ ODD_VALUES: list[Any] = [
 @given(st.sampled_from(READERS), st.data())
 def test_no_request_is_a_mistake_of_the_gateway(read: Callable[[Any], Any], data: st.DataObject) -> None:
     """Whatever part of a request is replaced by whatever: it is read, or refused."""
-    body = json.loads(json.dumps(FULL))
+    body = copy.deepcopy(ROWS["everything"][0])
     for _ in range(data.draw(st.integers(1, 3))):
         place, key = _any_place(body, data)
         place[key] = copy.deepcopy(data.draw(st.sampled_from(ODD_VALUES)))
