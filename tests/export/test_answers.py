@@ -93,20 +93,6 @@ def test_a_format_that_is_none_is_one_clear_error(depth: int) -> None:
             fmt.export("structural_tag", TOOLS, wrong)
 
 
-@pytest.mark.parametrize("choice", ["auto", "required"])
-@pytest.mark.parametrize("effort", ["think", "think_fast", "think_faster"])
-def test_a_thought_may_end_as_the_prompt_began_it(effort: str, choice: str) -> None:
-    """The prompts of K2-Horizon begin a thought in one of three ways, by the effort that is asked for."""
-    fmt = toolgram.get_format("k2_horizon")
-    turn = Turn("", reasoning="They want the weather.", calls=(("get_weather", {"city": "Paris"}),))
-    text = without_stop(fmt, WRITERS["k2_horizon"](turn)).replace("ifm|think>", f"ifm|{effort}>")
-    begun = f"<ifm|{effort}>"
-    assert text.startswith(begun)
-    engine = Xgrammar(vocabulary())
-    made = engine.compile("structural_tag", fmt.export("structural_tag", TOOLS, choice, prefix=begun).text)
-    assert engine.accepts(made, text.removeprefix(begun))
-
-
 LONGEST = 8  # characters of a token
 MOST = 400  # characters of an output
 ADDED = (

@@ -117,17 +117,6 @@ def test_the_matcher_itself(root: ex.Expr, good: tuple[str, ...], bad: tuple[str
     assert [text for text in bad if oracle.accepts(root, text)] == []
 
 
-@pytest.mark.parametrize("tool_choice", ["auto", "required"])
-@pytest.mark.parametrize("name", ["muse", "muse_glimmer"])
-def test_a_call_may_be_the_first_message(name: str, tool_choice: str) -> None:
-    """No thought and no message to the user must come before it: templates write none if a turn has only calls."""
-    block = '<atem:function_calls>\n<atem:invoke name="get_time">\n</atem:invoke>\n</atem:function_calls>'
-    output, fmt = f" to=get_time<|message|>{block}", toolgram.get_format(name)
-    root, _ = expression(fmt, export_request(TOOLS, tool_choice), None, str)
-    assert oracle.accepts(root, output)
-    assert [call.name for call in fmt.parse(output, TOOLS).tool_calls] == ["get_time"]
-
-
 def test_a_token_is_read_as_one() -> None:
     root = ex.Seq((ex.Token("<call>", 7), A))
     state = oracle.after_token(oracle.begin(root), "<call>")
