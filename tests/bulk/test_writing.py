@@ -263,7 +263,7 @@ class TestDirect:
         assert stat.S_ISFIFO(pipe.stat().st_mode)
 
     def test_an_open_descriptor(self, log: Path) -> None:
-        """What was written before stays, and what is written afterwards is behind it."""
+        """What was written before stays, and what is written afterwards follows it."""
         out = log.parent / "out"
         with out.open("wb", buffering=0) as stream:
             stream.write(OLD)

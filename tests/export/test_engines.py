@@ -7,11 +7,9 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import toolgram
-from tests.export.engines import Engines, plain_engines, sample
+from tests.export.engines import Engines, plain_engines
 from tests.export.measuring import (
     PROMPTS,
     SAMPLES,
@@ -20,7 +18,6 @@ from tests.export.measuring import (
     exported,
     measure,
     problem_of,
-    required_of,
     tool,
     words_of,
 )
@@ -145,35 +142,7 @@ def test_llguidance_holds_a_raw_value_to_its_length(limits: dict[str, int]) -> N
     assert not figures.problems, "\n".join(figures.problems[:3])
 
 
-# --- any tools ----------------------------------------------------------------------------------------------------
-
-LEAVES = st.sampled_from(
-    [
-        {"type": "string"},
-        {"enum": ["red", "dark blue", "x"]},
-        {"type": "integer", "minimum": 0, "maximum": 20},
-        {"type": "number"},
-        {"type": "boolean"},
-        {"type": ["string", "null"]},
-        {"type": "array", "items": {"type": "integer"}},
-        {"const": "fixed"},
-        {"anyOf": [{"type": "integer"}, {"type": "boolean"}]},
-        {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"], "additionalProperties": False},
-    ]
-)
-NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
-
-
-@st.composite
-def tool_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """A few tools with names and parameters of any kind."""
-    names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
-    made = []
-    for name in names:
-        properties = draw(st.dictionaries(NAMES, LEAVES, max_size=6))
-        required = draw(st.lists(st.sampled_from(sorted(properties)), unique=True)) if properties else []
-        made.append(tool(name, properties, required, additionalProperties=draw(st.booleans())))
-    return made
+# --- names and items that begin alike -----------------------------------------------------------------------------
 
 
 def takes_what_is_written(name: str, tools: list[dict[str, Any]], **request: Any) -> None:
@@ -231,23 +200,3 @@ def test_what_an_export_writes_is_read_without_an_anomaly(name: str, choice: Any
     for _ in range(8):
         text = random_output(root, rng)
         assert not problem_of(fmt, text, TOOLS), text
-
-
-@every_format
-@settings(max_examples=max(3, SAMPLES // 2), suppress_health_check=list(HealthCheck), deadline=None)
-@given(tools=tool_lists(), seed=st.integers(0, 2**32))
-def test_any_tools(name: str, tools: list[dict[str, Any]], seed: int) -> None:
-    fmt = toolgram.get_format(name)
-    rng = random.Random(seed)
-    root, triggers = expression(fmt, export_request(tools), None, lambda words: None)
-    engines = Engines(words_of(fmt, tools, triggers))
-    outputs = [random_output(root, rng) for _ in range(3)]
-    for target in WRITTEN:
-        engine = engines.load(target, exported(fmt, target, tools).text)
-        for text in outputs:
-            assert engine.accepts(text), (target, text)
-        # A random walk may stay in arguments that go on; where the grammar has no way out, every walk does.
-        walks = (sample(engine, rng, triggers, required_of(tools), 80) for _ in range(4))
-        written = next((each for each in walks if each is not None), None)
-        assert written is not None, target
-        assert not problem_of(fmt, written, tools), (target, written)

@@ -143,7 +143,7 @@ def _write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
 
 
 def _letters() -> dict[int, str]:
-    """The letter that stands for each byte in vocabularies of GPT-2's kind."""
+    """The letter of each byte in vocabularies of GPT-2's kind."""
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
     return dict(bytes_to_unicode())

@@ -1,4 +1,4 @@
-"""The gateway in front of MLX-LM's own server on a CPU, through the real clients: `make test-mlx`.
+"""The gateway before MLX-LM's own server on a CPU, through the real clients: `make test-mlx`.
 
 The model's weights are a script, so what has to be heard is known, and MLX computes, samples, decodes and streams it.
 The server takes no grammar. Its completions leave out what it knows as markers itself, and the tests hold what

@@ -1,4 +1,4 @@
-"""The gateway in front of `transformers serve` on a CPU, through the real clients: part of `make test-vllm-http`.
+"""The gateway before `transformers serve` on a CPU, through the real clients: part of `make test-vllm-http`.
 
 The model's weights are a script, so what has to be heard is known. The server's `/v1/completions` takes text, gives raw
 text and takes no grammar. It leaves special tokens out of its text, which cannot be changed; these markers are none.

@@ -6,7 +6,6 @@ the plug-in through a stand-in.  What every path has to give is the package's ow
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +15,15 @@ pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make tes
 
 
 import toolgram
-from tests.integrations.cases import TOOLS, Case, cases
-from tests.integrations.tokenizers_for_tests import Pieces, byte_level, llama3, mistral
+from tests.integrations.cases import TOOLS, cases
+from tests.integrations.tokenizers_for_tests import Pieces, llama3, mistral
 from tests.integrations.vllm_driver import WHOLE, Server
 from tests.integrations.vllm_ways import OLD, heard_everywhere, marked, meant_ways, specials_of, told
 from toolgram.integrations.served import served
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-FORMATS = toolgram.format_names()
 TEMPLATES = sorted((Path(__file__).parents[1] / "derive" / "templates").glob("*.jinja"))
-KINDS: dict[str, Callable[[list[str]], Any]] = {
-    "a character a token": lambda specials: Pieces(specials),
-    "three characters a token": lambda specials: Pieces(specials[:1], specials, size=3),
-    "no markers in the vocabulary": lambda specials: Pieces(size=4),
-    "bytes, fast": lambda specials: byte_level(specials),
-}
-
-
-def expected_finish(case: Case, message: toolgram.Message) -> str:
-    return case.finish if case.finish == "length" or not message.tool_calls else "tool_calls"
 
 
 REAL = [

@@ -109,7 +109,7 @@ def test_a_pair_that_nobody_introduced_works_from_what_the_other_leaves() -> Non
     class Alone(DelegatingParser):  # type: ignore[misc]
         pass
 
-    Alone.reasoning_parser_cls = parsers.ReasoningParser_hermes  # set afterwards: nobody is told
+    Alone.reasoning_parser_cls = parsers.ReasoningParser_hermes  # set afterwards, so that nothing knows of it
     Alone.tool_parser_cls = parsers.ToolParser_hermes
     server = Server(Pieces(["<|im_end|>"], specials_of("hermes")), "toolgram_hermes", "toolgram_hermes")
     server.parser_cls = Alone

@@ -98,13 +98,6 @@ def byte_tokens(eos: str, specials: Sequence[str] = ()) -> Any:
     return tokenizer
 
 
-def byte_level(specials: Sequence[str]) -> Any:
-    """The tokens of bytes, as vLLM keeps a tokenizer."""
-    from vllm.tokenizers.hf import get_cached_tokenizer
-
-    return get_cached_tokenizer(byte_tokens(EOS, specials))
-
-
 def llama3(added: Sequence[str] = ()) -> Any:
     """Llama 3's own tokenizer with all of its merges, as vLLM keeps one."""
     from vllm.tokenizers.hf import get_cached_tokenizer
