@@ -262,17 +262,6 @@ def test_a_column_whose_type_changes_between_parts(tmp_path: Path) -> None:
     assert parsed([1] * 300 + ["x"] * 300) == ["1"] * 300 + ["x"] * 300
 
 
-def test_errors_are_grouped_by_reason(tmp_path: Path) -> None:
-    rows = ['{"text": "x"}'] + ['{"output": 3}'] * 3 + ['{"a": 1'] * 2 + ['{"a": 1', '{"text": 4}']
-    (tmp_path / "a.jsonl").write_text("\n".join(rows) + "\n")
-    outcome = run_to_stream(Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES)), BytesIO(), ignore)
-    reasons = outcome.summary.reasons
-    assert sum(reasons.values()) == outcome.summary.bad == 7
-    assert reasons["no field 'text'; the row has 'output'"] == 3
-    assert outcome.summary.reason_lines()[0].startswith("3 x no")
-    assert not outcome.summary.only_reason
-
-
 def test_a_run_stops_if_the_first_batch_fails_in_one_way(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"output": "x", "id": 1}\n' * 100_000)
     run = Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES))

@@ -25,17 +25,6 @@ def run(*arguments: str, text: str = "") -> Result:
     return running.run("explain", *arguments, text=text)
 
 
-def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
-    result = run("--format", "functionary_v3_2", text=f"Sure. {V3_CALL}")
-    assert result.exit_code == 0
-    lines = result.output.splitlines()
-    assert lines[0].startswith("No call was found. ")
-    assert "`toolgram parse --format mistral_v" in lines[0]
-    for heading in ("the event that", "other formats that read more"):
-        assert any(line.startswith(heading) for line in lines), heading
-    assert any("mistral_v3" in line and "1 complete call," in line for line in lines)
-
-
 def test_repeated_self_loops_are_one_line() -> None:
     result = run("-f", "llama3_json", text='{"name": "f", "id": "1", "id": "2", "id": "3", "parameters": {}}')
     assert sum("map_key item.id" in line for line in result.output.splitlines()) == 3

@@ -16,20 +16,6 @@ from tests.cli.running import OUTPUT, V11, WAIT, line_of, on_terminal, run
 
 
 class TestMessage:
-    def test_one_document_per_file(self, tmp_path: Path) -> None:
-        first, second = tmp_path / "first.txt", tmp_path / "second.txt"
-        first.write_text(OUTPUT, encoding="utf-8")
-        second.write_text("Just text.", encoding="utf-8")
-        result = run(*V11, str(first), str(second))
-        assert result.exit_code == 0
-        messages = [json.loads(line) for line in result.stdout.splitlines()]
-        assert messages[0]["reasoning"] == "easy"
-        assert messages[0]["content"] == "Adding."
-        assert [(call["name"], json.loads(call["arguments"])) for call in messages[0]["tool_calls"]] == [
-            ("add", {"a": 3})
-        ]
-        assert messages[1]["content"] == "Just text."
-
     def test_equals_the_library(self) -> None:
         message = json.loads(run(*V11, text=OUTPUT).stdout)
         expected = toolgram.get_format("mistral_v11").parse(OUTPUT).to_dict()
@@ -43,20 +29,6 @@ class TestMessage:
         message = json.loads(run(*V11, "--chunk", size, text=OUTPUT).stdout)
         assert (message["reasoning"], message["content"]) == ("easy", "Adding.")
         assert message["tool_calls"][0]["arguments"] == '{"a": 3}'
-
-    def test_tools_reach_the_parser(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        tools = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
-        (tmp_path / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
-        seen: list[Any] = []
-        real = toolgram.Format.parser
-
-        def recording(fmt: toolgram.Format, tools: Any = None, **options: Any) -> Any:
-            seen.append(tools)
-            return real(fmt, tools=tools, **options)
-
-        monkeypatch.setattr(toolgram.Format, "parser", recording)
-        assert run(*V11, "--tools", str(tmp_path / "tools.json"), text=OUTPUT).exit_code == 0
-        assert seen == [tools]
 
     def test_a_person_gets_indentation(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         shown = on_terminal(start, *V11, text=OUTPUT.encode(), stream="stdout")

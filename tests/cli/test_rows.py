@@ -49,17 +49,6 @@ class TestRows:
         assert said[0] == "toolgram: 6 of 9 rows could not be read"
         assert "toolgram: 1 x not UTF-8: byte N" in said
 
-    def test_several_files_are_named(self, tmp_path: Path) -> None:
-        paths = [str(tmp_path / name) for name in ("one.jsonl", "two.jsonl")]
-        for path in paths:
-            Path(path).write_text(json.dumps({"x": CALL}) + "\n", encoding="utf-8")
-        result = run(*V11, "--jsonl", "x", "--chunk", "2", paths[0], str(tmp_path / "absent"), paths[1])
-        answers = [json.loads(line) for line in result.stdout.splitlines()]
-        assert [(answer["file"], answer["line"]) for answer in answers] == [(paths[0], 1), (paths[1], 1)]
-        assert all(answer["message"]["tool_calls"][0]["name"] == "add" for answer in answers)
-        assert result.exit_code == 1
-        assert "absent: cannot be read" in result.stderr
-
     def test_rows_are_answered_one_by_one(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         process = start(*V11, "--jsonl", "x")
         assert process.stdin is not None

@@ -15,29 +15,6 @@ from toolgram.cli.terminal import spelled_out
 
 
 class TestPretty:
-    def test_labels_where_there_is_no_colour(self) -> None:
-        result = run(*V11, "--pretty", "--chunk", "3", text=OUTPUT)
-        assert result.exit_code == 0
-        legend, painted = result.stdout.split("\n\n", 1)
-        assert [line.split()[0] for line in legend.splitlines()] == [
-            "[content]",
-            "[reasoning]",
-            "[name]",
-            "[arguments]",
-            "[dropped]",
-            "[malformed]",
-        ]
-        assert painted.splitlines() == [
-            "[dropped]    [THINK]",
-            "[reasoning]  easy",
-            "[dropped]    [/THINK]",
-            "[content]    Adding.",
-            "[dropped]    [TOOL_CALLS]",
-            "[name]       add",
-            "[dropped]    [ARGS]",
-            '[arguments]  {"a": 3}',
-        ]
-
     def test_colour_on_a_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         shown = on_terminal(start, *V11, "--pretty", text=OUTPUT.encode(), stream="stdout")
         assert b"\x1b[3;35measy\x1b[0m" in shown
