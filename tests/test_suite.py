@@ -289,8 +289,8 @@ def test_the_parser_of_the_readme_is_scored_by_the_command(tmp_path: Path, capsy
 
 def test_adapters_are_short_and_their_files_current(tmp_path: Path) -> None:
     found = sorted((SUITE / "adapters").glob("*_adapter.py"))
-    assert len(found) >= 6
-    for path in found:
+    assert len(found) >= 7
+    for path in [*found, SUITE / "adapters" / "llama_cpp_chat.cpp"]:
         assert len(path.read_text("utf-8").splitlines()) <= 80, path.name
     suite_parsers.write(tmp_path)
     parsers, templates = (
@@ -298,7 +298,7 @@ def test_adapters_are_short_and_their_files_current(tmp_path: Path) -> None:
         for name in ("parsers", "response_templates")
     )
     assert parsers[0] == parsers[1]
-    assert set(templates[0]) == set(templates[1])  # the order of the words in their expressions is not fixed
+    assert templates[0] == templates[1]
 
 
 def test_a_parser_that_raises_has_not_read_the_case() -> None:

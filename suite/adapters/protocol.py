@@ -63,10 +63,10 @@ def _late(*_: Any) -> None:
     raise TimeoutError(f"no answer within {SECONDS} s")
 
 
-def serve(name: str, read: Callable[[dict[str, Any]], Answer]) -> None:
+def serve(name: str, read: Callable[[dict[str, Any]], Answer], release: str | None = None) -> None:
     """Answer each line, for the package of this name. What a parser raises is an answer, what it prints is an error."""
     out, sys.stdout = sys.stdout, sys.stderr
-    about = {"parser": f"{name} {version(name)}"}
+    about = {"parser": f"{name} {release or version(name)}"}
     signal.signal(signal.SIGALRM, _late)
     for line in sys.stdin:
         signal.alarm(SECONDS)

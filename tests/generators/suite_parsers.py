@@ -14,6 +14,7 @@ import toolgram
 from toolgram.derive.comparing import markers_of
 from toolgram.export.response_templates import write_response_template
 from toolgram.names import known_names
+from toolgram.observing.observed import stop_tokens
 from toolgram.spec.data import Literal
 
 # The parsers that a user of a server names for a format, for calls and for reasoning, if `names.toml` has several.
@@ -32,21 +33,63 @@ CHOSEN: dict[tuple[str, str], tuple[str | None, str | None]] = {
 }
 # Parsers that ask for a tokenizer of their own kind: with a stand-in they would be measured as what they are not.
 OWN_TOKENIZER = {("mistral_v3", "vllm"), ("mistral_v11", "vllm"), ("gpt_oss", "vllm")}
+# The template of a model of the family among those that llama.cpp has for its own tests.
+OF_LLAMA_CPP = {
+    "apertus": "Apertus-8B-Instruct",
+    "apriel": "Apriel-1.6-15b-Thinker-fixed",
+    "cohere_command3": "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+    "cohere_command4": "Cohere2MoE",
+    "deepseek_v3": "llama-cpp-deepseek-r1",
+    "deepseek_v31": "deepseek-ai-DeepSeek-V3.1",
+    "deepseek_v32": "deepseek-ai-DeepSeek-V3.2",
+    "deepseek_v4": "deepseek-ai-DeepSeek-V4",
+    "functionary_v3_2": "meetkai-functionary-medium-v3.2",
+    "gemma4": "google-gemma-4-31B-it",
+    "gigachat3": "GigaChat3.1-10B-A1.8B",
+    "glm45": "GLM-4.6",
+    "glm47": "GLM-4.7-Flash",
+    "gpt_oss": "openai-gpt-oss-120b",
+    "granite_3": "ibm-granite-granite-3.3-2B-Instruct",
+    "hermes": "Qwen-Qwen3-0.6B",
+    "hy_v3": "tencent-Hy3",
+    "kimi_k2": "Kimi-K2-Thinking",
+    "kimi_k3": "Kimi-K3",
+    "lfm2": "LFM2-8B-A1B",
+    "ling3": "inclusionai-ling-3.0-flash",
+    "llama3_json": "meta-llama-Llama-3.3-70B-Instruct",
+    "minicpm5": "openbmb-MiniCPM5-1B",
+    "minimax_m1": "MiniMax-M1",
+    "minimax_m2": "MiniMax-M2",
+    "minimax_m3": "MiniMax-M3",
+    "mistral_v3": "mistralai-Mistral-Nemo-Instruct-2407",
+    "mistral_v11": "Mistral-Small-3.2-24B-Instruct-2506",
+    "muse": "muse-glimmer",
+    "poolside_v1": "poolside-Laguna-XS.2",
+    "qwen3_coder": "Qwen3-Coder",
+    "seed_oss": "ByteDance-Seed-OSS",
+    "solar_open": "upstage-Solar-Open-100B",
+    "spark25": "Spark2.5",
+}
 ADAPTERS = Path(__file__).resolve().parents[2] / "suite" / "adapters"
 
 
 def parsers(name: str) -> dict[str, Any]:
-    """Return the parsers of calls and of reasoning that servers have for a family, and its markers."""
-    entry, found = known_names().entries.get(name), {}
+    """Return the parsers that servers have for a family, its markers, and what ends a turn."""
+    entry = known_names().entries.get(name)
+    found: dict[str, Any] = {}
     for server in ("vllm", "sglang"):
         both = [entry.parsers.get((server, kind), ()) if entry else () for kind in ("tool", "reasoning")]
         pair = CHOSEN.get((name, server), tuple(names[0] if names else None for names in both))
         if any(pair) and (name, server) not in OWN_TOKENIZER:
             found[server] = list(pair)
-    terminals = toolgram.get_format(name).spec.terminals.values()
-    texts = [mark for each in terminals if isinstance(each, Literal) for mark in markers_of(each.text)]
+    if name in OF_LLAMA_CPP:
+        found["llama_cpp"] = f"{OF_LLAMA_CPP[name]}.jinja"
+    fmt = toolgram.get_format(name)
+    terminals, ends = fmt.spec.terminals, stop_tokens(fmt.spec, fmt.observed_paths)
+    texts = [mark for each in terminals.values() if isinstance(each, Literal) for mark in markers_of(each.text)]
     tokens = (each for each in texts if each[0] in "<[【" and len(each) > 3 and each.count("<") == each.count(">"))
     markers = list(dict.fromkeys(tokens))  # `<parameter name="` is no token of any tokenizer
+    found["ends"] = [each.text for each in map(terminals.get, sorted(ends)) if isinstance(each, Literal)]
     return {**found, "markers": markers, "thoughts": thought_markers(name)}
 
 

@@ -169,6 +169,33 @@ class ScriptedCore:
         return self._gates
 
 
+class OfflineCore(ScriptedCore):
+    """The same for `vllm.LLM`, which asks without waiting: a script is said in full when its request comes."""
+
+    @classmethod
+    def make(cls, *, vllm_config: Any, renderer: Any, **kwargs: Any) -> OfflineCore:
+        """Take the place of `EngineCoreClient.make_client`."""
+        return cls(vllm_config, renderer.tokenizer, Path(vllm_config.model_config.model))
+
+    def get_supported_tasks(self) -> tuple[str, ...]:
+        """A model that generates."""
+        return ("generate",)
+
+    def add_request(self, request: EngineCoreRequest) -> None:
+        """Say a script."""
+        asyncio.run(self._play(request))
+
+    def get_output(self) -> EngineCoreOutputs:
+        """A step of what was said."""
+        return self.outputs.get_nowait()
+
+    def abort_requests(self, request_ids: Sequence[str]) -> None:
+        """Do nothing: all is said."""
+
+    def reset_mm_cache(self) -> None:
+        """Do nothing: there is no cache."""
+
+
 def _accepts(gates: Any, request: Any, grammar: Any, number: int) -> bool:
     """Whether the engine takes this token: as vLLM's scheduler asks, now and up to 0.24."""
     if hasattr(gates, "accept_tokens"):
@@ -197,8 +224,7 @@ def put_in_place(folder: Path) -> list[ScriptedCore]:
     made: list[ScriptedCore] = []
 
     def make(vllm_config: Any, *args: Any, renderer: Any = None, **kwargs: Any) -> ScriptedCore:
-        tokenizer = renderer.tokenizer
-        made.append(ScriptedCore(vllm_config, tokenizer, Path(vllm_config.model_config.model)))
+        made.append(ScriptedCore(vllm_config, renderer.tokenizer, Path(vllm_config.model_config.model)))
         return made[-1]
 
     EngineCoreClient.make_async_mp_client = staticmethod(make)

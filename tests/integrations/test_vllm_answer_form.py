@@ -15,11 +15,11 @@ import pytest
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
 
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.parser.abstract_parser import DelegatingParser
 
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
+from tests.integrations.vllm_ways import OLD
 from toolgram.integrations.vllm_answer_form import AS_VLLM, FORM_VARIABLE
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
@@ -38,8 +38,7 @@ FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
     "grammar": ({"structured_outputs": {"grammar": 'root ::= "a" | "b"'}}, "b", "c"),
     "Lark": ({"structured_outputs": {"grammar": 'start: "a" | "b"'}}, "b", "c"),
 }
-_TELLS_PROMPTS = hasattr(DelegatingParser, "set_prompt_token_ids")
-since_033 = pytest.mark.skipif(not _TELLS_PROMPTS, reason="before 0.33 vLLM holds an answer to its form itself")
+since_033 = pytest.mark.skipif(OLD, reason="before 0.33 vLLM holds an answer to its form itself")
 OPENED, CLOSED, UNTOLD = "<think>\n", "<think>\n\n</think>\n\n", ""
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
 THOUGHT = "<think>\nHm.\n</think>\n\n"
