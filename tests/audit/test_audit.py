@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from tests.work import at_most
@@ -22,10 +23,8 @@ from toolgram.cli.app import app
 from toolgram.formats import get_format
 
 HERMES = get_format("hermes")
-RAW = '<think>Oslo, surely.</think>Let me see.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-CUT = '<tool_call>\n{"name": "f", "arguments": {"a": 1, "b": "x'
-CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
-GOOD = {"role": "assistant", "content": "Let me see.", "reasoning_content": "Oslo, surely.", "tool_calls": [CALL]}
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("rows.yaml").read_text(encoding="utf-8"))
+RAW, CUT, CALL, GOOD = (TABLE[name] for name in ("text", "cut", "call", "message"))
 
 
 def chat(message: Any, reason: str = "tool_calls", **more: Any) -> dict[str, Any]:
@@ -33,44 +32,13 @@ def chat(message: Any, reason: str = "tool_calls", **more: Any) -> dict[str, Any
     return {"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], **more}
 
 
-RESPONSES = {
-    "model": "m",
-    "output": [
-        {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "Oslo, surely."}]},
-        {"type": "message", "content": [{"type": "output_text", "text": "Let me see."}]},
-        {"type": "function_call", "name": "f", "arguments": '{"a": 1}'},
-    ],
-}
-ANTHROPIC = {
-    "model": "m",
-    "stop_reason": "tool_use",
-    "content": [
-        {"type": "thinking", "thinking": "Oslo, surely."},
-        {"type": "text", "text": "Let me see."},
-        {"type": "tool_use", "name": "f", "input": {"a": 1}},
-    ],
-}
-OLLAMA = {"model": "m", "message": {**GOOD, "thinking": "Oslo, surely.", "reasoning_content": None,
-          "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}, "done_reason": "stop"}  # fmt: skip
-ANSWERS: dict[str, Any] = {
-    "chat": chat(GOOD),
-    "vLLM's field": chat({**GOOD, "reasoning_content": None, "reasoning": "Oslo, surely."}),
-    "Responses": RESPONSES,
-    "Anthropic": ANTHROPIC,
-    "Ollama": OLLAMA,
-    "a message": {"model": "m", **GOOD},
-    "a batch file": {"custom_id": "1", "response": {"status_code": 200, "body": chat(GOOD)}},
+ANSWERS = {
+    **TABLE["answers"],
     "LiteLLM": {"model": "m", "response": json.dumps(chat(GOOD)), "model_parameters": {"tools": []}},
-    "LiteLLM's callback": {"kwargs": {"model": "m", "tools": []}, "response_obj": chat(GOOD)},
 }
-RAWS: dict[str, Any] = {
-    "completions": {"model": "m", "choices": [{"text": RAW, "finish_reason": "stop"}]},
-    "llama.cpp": {"model": "m", "content": RAW, "stop_type": "eos", "tokens_predicted": 9},
-    "SGLang": {"model": "m", "text": RAW, "meta_info": {}},
-    "Ollama": {"model": "m", "response": RAW, "done": True},
-    "a row of --record": {"model": "m", "output": RAW, "format": "hermes", "finish_reason": "stop", "tools": []},
-    "any text": {"model": "m", "completion": RAW},
-}
+LOSSES = [
+    (row["kind"], chat(row["message"], **({"raw": row["raw"]} if "raw" in row else {}))) for row in TABLE["losses"]
+]
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -82,9 +50,9 @@ def test_an_answer_is_read(name: str) -> None:
     assert compare(found, HERMES) == (1, 1, [])
 
 
-@pytest.mark.parametrize("name", RAWS)
+@pytest.mark.parametrize("name", TABLE["raw"])
 def test_raw_text_is_read(name: str) -> None:
-    (found,) = served(RAWS[name])
+    (found,) = served(TABLE["raw"][name])
     assert (found.model, found.raw, found.calls) == ("m", RAW, None)
     assert compare(found, HERMES) == (0, 1, [])
 
@@ -113,26 +81,6 @@ def test_half_of_a_call_is_no_finding_if_the_server_says_so(raw: Any, reason: st
     assert [each.kind for each in compare(answer, HERMES).findings] == ["cut off"], "JSON looks complete"
 
 
-def without(**changes: Any) -> dict[str, Any]:
-    return {**chat({**GOOD, **changes}), "raw": RAW}
-
-
-OTHER = {"function": {"name": "f", "arguments": '{"a": 2}'}}
-EMPTY = {"function": {"name": "f", "arguments": ""}}  # which is no JSON
-LOSSES: list[tuple[str, Any]] = [
-    ("lost", without(tool_calls=[])),
-    ("lost", chat({"content": RAW})),
-    ("invented", without(tool_calls=[CALL, {"function": {"name": "g", "arguments": "{}"}}])),
-    ("wrong arguments", without(tool_calls=[OTHER])),
-    ("wrong arguments", {**without(tool_calls=[EMPTY]), "raw": RAW.replace('{"a": 1}', "{}")}),
-    ("cut off", {**chat({"content": None, "tool_calls": [CALL]}), "raw": CUT}),
-    ("cut off", chat({"content": None, "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]})),
-    ("markers", without(content="Let me see.\n</tool_call>")),
-    ("thoughts", without(content="<think>Oslo, surely.</think>Let me see.")),
-    ("thoughts", chat({**GOOD, "content": "<think>Oslo, surely.</think>Let me see."})),
-]
-
-
 @pytest.mark.parametrize(("kind", "row"), LOSSES)
 def test_a_loss_is_found(kind: str, row: Any) -> None:
     (answer,) = served(row)
@@ -143,7 +91,7 @@ def test_a_loss_is_found(kind: str, row: Any) -> None:
 
 def test_what_is_equal_as_json_is_no_loss() -> None:
     spaced = {"function": {"name": "f", "arguments": '{"a":1.0}'}}
-    (answer,) = served(without(tool_calls=[spaced]))
+    (answer,) = served(chat({**GOOD, "tool_calls": [spaced]}, raw=RAW))
     assert compare(answer, HERMES).findings == []
 
 

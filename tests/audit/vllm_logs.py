@@ -13,25 +13,54 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import toolgram
 from tests.certain.rows import SHARED
-from tests.integrations.cases import TOOLS
-from tests.integrations.compare import THEIRS, WHOLE_ANSWER, Marked, Trial, hear, trials
+from tests.integrations.cases import TOOLS, cases, meant
+from tests.integrations.tokenizers_for_tests import llama3, mistral
 from tests.integrations.vllm_driver import Server
 from tests.integrations.vllm_heard import Heard
+from tests.integrations.vllm_ways import marked
 from tests.page_parts import write_part
 from toolgram.audit import Audit, audit
 from toolgram.audit.comparing import KINDS
 from toolgram.audit.page import page
 
+# The parsers that vLLM has for a format: for tools, for reasoning, and the tokenizer to try them with.
+THEIRS = {
+    "mistral_v11": ("mistral", "mistral", "tekken_v13"),
+    "mistral_v3": ("mistral", None, "tekken_v3"),
+    "hermes": ("hermes", "qwen3", "llama3"),
+    "qwen3_coder": ("qwen3_coder", "qwen3", "llama3"),
+    "llama3_json": ("llama3_json", None, "llama3"),
+    "llama4_pythonic": ("llama4_pythonic", None, "llama3"),
+    "lfm2": ("lfm2", "qwen3", "llama3"),
+    "granite_3": ("granite", "granite_thinking_parser", "llama3"),
+}
 BEGIN, END = "<!-- table: written by `make audit-vllm` -->", "<!-- end of table -->"
+WHOLE_ANSWER = "whole"
 WAYS: tuple[int | str, ...] = (WHOLE_ANSWER, 1)
 REAL = SHARED / "data" / "real-outputs"
 # The recorded outputs that a parser of vLLM's is for, with the format whose markers its tokenizer has.
 RECORDED = {"hermes": "hermes", "pythonic": "llama4_pythonic", "granite_20b_fc": "granite_20b_fc"}
 PARSERS = {"hermes": "hermes", "pythonic": "pythonic", "granite_20b_fc": "granite-20b-fc"}
+
+
+@dataclass
+class Trial:
+    """A case as tokens, and what it means."""
+
+    label: str
+    ids: list[int]
+    prompt: list[int]
+    finish: str = "stop"
+    reasoning: str | None = None
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
+    text: str = ""
+    prefix: str = ""  # what the prompt has begun
 
 
 class Logged(NamedTuple):
@@ -42,39 +71,78 @@ class Logged(NamedTuple):
     heard: Heard
 
 
+class Marked:
+    """A tokenizer with a format's markers as its tokens."""
+
+    def __init__(self, name: str, kind: str, scratch: Path) -> None:
+        self.specials = list(toolgram.get_format(name).program.special.values())
+        spelled = [text for text in self.specials if text.startswith("<")]
+        self.tokenizer = mistral(kind, scratch) if kind != "llama3" else llama3(added=spelled)
+        vocabulary = self.tokenizer.get_vocab()
+        self.known = [text for text in self.specials if text in vocabulary]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, every marker as its token."""
+        return marked(self.tokenizer, text, self.known)
+
+
+def trials(name: str, written: Marked) -> Iterator[Trial]:
+    """Yield the cases of a format."""
+    prompt = [*written.tokenizer.encode("Hi", add_special_tokens=False), written.tokenizer.eos_token_id]
+    for case in cases(name):
+        if any(text in case.text + case.prefix for text in written.specials if text not in written.known):
+            continue
+        if "its own example" in case.label:
+            continue  # where a marker is cut off, what is left of it is a matter of taste
+        message = meant(case)
+        calls = [(call.name, call.arguments, str(call.status)) for call in message.tool_calls]
+        ids, whole = written.encode(case.text), [*prompt, *written.encode(case.prefix)]
+        yield Trial(case.label, ids, whole, case.finish, message.reasoning, calls, case.text, case.prefix)
+
+
+def hear(server: Server, trial: Trial, way: int | str) -> Heard:
+    """The answer in one message or in groups of tokens; an exception is what is heard, too."""
+    end = server.tokenizer.eos_token_id if trial.finish == "stop" else None
+    limit = {"max_tokens": len(trial.ids)} if trial.finish == "length" else {}
+    request = server.request(TOOLS, stream=way != WHOLE_ANSWER, **limit)
+    try:
+        if isinstance(way, str):
+            return server.whole(trial.ids, request, trial.prompt, trial.finish, end)
+        return server.stream(trial.ids, request, way, trial.prompt, trial.finish, end)
+    except Exception as error:
+        return Heard(error=type(error).__name__)
+
+
 def made(name: str, scratch: Path, parsers: tuple[str, str] | None = None) -> Iterator[Logged]:
     """Yield the rows of a format's cases, from vLLM's parsers for it, or from others."""
     tools, reasoning, kind = THEIRS[name]
     if parsers is not None:
         tools, reasoning = parsers
-    marked = Marked(name, kind, scratch)
-    thinking = Server(marked.tokenizer, tools, reasoning)
-    plain = thinking if parsers is not None else Server(marked.tokenizer, tools, None)
-    for trial in trials(name, marked):
-        if trial.tools is None or "quoted" in trial.label:
-            continue  # only ids tell a marker from one that is quoted, and a log has none
+    written = Marked(name, kind, scratch)
+    thinking = Server(written.tokenizer, tools, reasoning)
+    plain = thinking if parsers is not None else Server(written.tokenizer, tools, None)
+    for trial in trials(name, written):
         server = thinking if trial.reasoning else plain
         for way in WAYS:
             heard = hear(server, trial, way)
-            yield Logged(_row(f"{name}, made", trial.label, way, trial.text, heard, trial), trial, heard)
+            row = _row(f"{name}, made", trial, way, heard)
+            yield Logged({**row, "request": {"tools": TOOLS}, "prefix": trial.prefix}, trial, heard)
 
 
 def recorded(file: str, scratch: Path) -> Iterator[Logged]:
     """Yield the rows of recorded outputs, from vLLM's parser for them. Which tools were declared was not recorded."""
-    marked = Marked(RECORDED[file], "llama3", scratch)
-    server = Server(marked.tokenizer, PARSERS[file], None)
+    written = Marked(RECORDED[file], "llama3", scratch)
+    server = Server(written.tokenizer, PARSERS[file], None)
     for line in (REAL / f"{file}.jsonl").read_text(encoding="utf-8").splitlines():
         said = json.loads(line)
-        ids = marked.encode(said["output"])
-        prompt = [marked.tokenizer.eos_token_id]
-        trial = Trial(said["id"], ids, prompt, "stop", TOOLS, None, None, [], said["output"])
+        prompt = [written.tokenizer.eos_token_id]
+        trial = Trial(said["id"], written.encode(said["output"]), prompt, text=said["output"])
         for way in WAYS:
             heard = hear(server, trial, way)
-            row = _row(said["model"], said["id"], way, said["output"], heard, None)
-            yield Logged(row, trial, heard)
+            yield Logged(_row(said["model"], trial, way, heard), trial, heard)
 
 
-def _row(model: str, label: str, way: int | str, text: str, heard: Heard, trial: Trial | None) -> dict[str, Any]:
+def _row(model: str, trial: Trial, way: int | str, heard: Heard) -> dict[str, Any]:
     calls = [
         {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
         for id, (name, arguments) in zip(heard.ids, heard.calls, strict=True)
@@ -82,10 +150,7 @@ def _row(model: str, label: str, way: int | str, text: str, heard: Heard, trial:
     message = {"role": "assistant", "content": heard.content, "reasoning": heard.reasoning, "tool_calls": calls}
     choice = {"index": 0, "message": message, "finish_reason": heard.finish_reason}
     how = "whole" if way == WHOLE_ANSWER else "streamed"
-    row = {"model": f"{model} ({how})", "id": label, "raw": text, "response": {"choices": [choice]}}
-    if trial is not None:
-        row |= {"request": {"tools": trial.tools}, "prefix": trial.prefix}
-    return row
+    return {"model": f"{model} ({how})", "id": trial.label, "raw": trial.text, "response": {"choices": [choice]}}
 
 
 def write(path: Path, rows: Sequence[Logged]) -> str:

@@ -64,13 +64,6 @@ def test_memory_is_that_of_a_batch(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst"])
-def test_compressed_files(tmp_path: Path, ending: str) -> None:
-    plain = write_log(tmp_path / "plain.jsonl", 300)
-    path = write_log(tmp_path / f"log.{ending}", 300)
-    assert b"".join(batch.data for batch in read_batches(str(path), ["out"])) == plain.read_bytes()
-
-
 @pytest.mark.parametrize("ending", ["jsonl.gz", "jsonl.zst"])
 def test_members_one_behind_the_other(tmp_path: Path, ending: str) -> None:
     path = write_log(tmp_path / f"log.{ending}", 30)

@@ -15,7 +15,7 @@ import pytest
 
 import toolgram
 from tests.bulk.logs import read_answers, rows, text_of, write_log
-from toolgram.bulk import inputs, parse_batch, parse_batches, running
+from toolgram.bulk import inputs, parse_batch, running
 from toolgram.bulk.rows import RowOptions
 from toolgram.bulk.run import Outcome, Run, run_to_file
 
@@ -137,11 +137,3 @@ def test_datasets_map() -> None:
     assert [[call["name"] for call in calls] for calls in found["tool_calls"]] == [
         [call["name"] for call in calls] for calls in expected["tool_calls"]
     ]
-
-
-def test_an_iterator_of_frames() -> None:
-    """What Spark's `mapInPandas` hands over."""
-    pandas = pytest.importorskip("pandas")
-    frames = [pandas.DataFrame({"text": [text_of(number)]}) for number in range(4)]
-    found = list(parse_batches(iter(frames), format="hermes"))
-    assert [len(frame["tool_calls"][0]) for frame in found] == [1, 0, 1, 1]

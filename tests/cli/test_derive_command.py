@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import toolgram
+from tests.cli import running
 from tests.derive.turns import TEMPLATES
 from toolgram.bulk.json_rows import CONTROLS
-from toolgram.cli.app import app
 from toolgram.cli.template_table import COLUMNS
 from toolgram.cli.templates import name_for
 from toolgram.derive.report import DeriveReport, Probe
@@ -39,7 +39,7 @@ HOSTILE = HERMES.replace("<tool_call>", "<tool_call\x1b[31m>").replace("<|im_end
 
 
 def run(*arguments: str | Path, text: str = "") -> Result:
-    return CliRunner().invoke(app, ["derive", *map(str, arguments)], input=text)
+    return running.run("derive", *arguments, text=text)
 
 
 @pytest.fixture
@@ -98,12 +98,6 @@ class TestFiles:
         assert (tmp_path / "mine-1.0.lark").exists()
         assert toolgram.load_format(tmp_path / "mine-1.0.lark", tmp_path / "mine-1.0.yaml").name == "mine-1.0"
 
-    def test_a_folder_that_cannot_be_written(self, hermes: Path) -> None:
-        result = run(hermes, "-o", hermes / "below")
-        assert result.exit_code == 1
-        assert "cannot be written" in result.stderr
-        assert result.stderr.count("\n") == 1
-
 
 class TestReport:
     def test_tells_findings_with_rule_and_renderings(self, hermes: Path) -> None:
@@ -138,12 +132,6 @@ class TestReport:
         if options:
             assert r"\x1b[31m" in result.stdout
             assert "[red]" in result.stdout
-
-    def test_hostile_template_in_an_error(self) -> None:
-        result = run("-", text="{{ raise_exception('no \x1b[31m [red]') }}")
-        assert result.exit_code == 1
-        assert r"no \x1b[31m [red]" in result.stderr
-        assert not CONTROLS.search(result.output)
 
     def test_has_findings_for_a_format_that_was_kept_on_disk(
         self, hermes: Path, monkeypatch: pytest.MonkeyPatch
@@ -274,77 +262,6 @@ class TestTemplates:
         assert name_for(str(place / "tokenizer_config.json"), tokenizer) == name
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("[", "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "not the JSON object of a tokenizer"),
-        ("{}", "no chat template that would be taken; there are: none"),
-        ('{"chat_template": 7}', "there are: none"),
-        ('{"chat_template": []}', "there are: none"),
-        (
-            '{"chat_template": [{"name": "a", "template": "x"}, {"name": "b", "template": "y"}]}',
-            "there are: a, b; name one as the variant",
-        ),
-        ('{"chat_template": "\\ud800"}', "half a surrogate pair"),
-    ],
-)
-def test_json_without_a_template_is_one_line_and_status_1(tmp_path: Path, text: str, problem: str) -> None:
-    place = tmp_path / "tokenizer_config.json"
-    place.write_text(text, encoding="utf-8")
-    result = run(place)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert problem in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (BROKEN, "chat template, line 3: "),
-        ("", "standard input: empty"),
-        ("{{ raise_exception('never') }}", "chat template"),
-        ("{{ messages | no_such_filter }}", "no_such_filter"),
-    ],
-)
-def test_a_bad_template_is_one_line_and_status_1(text: str, problem: str) -> None:
-    result = run("-", text=text)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert problem in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-def test_a_file_that_is_not_there() -> None:
-    result = run("nowhere.jinja")
-    assert result.exit_code == 1
-    assert (
-        result.stderr
-        == "toolgram: nowhere.jinja: cannot be read: No such file or directory (see reference/errors/BadFile/)\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ([], "either TEMPLATE or --table DIR"),
-        (["x", "--table", "y"], "either TEMPLATE or --table DIR"),
-        (["--table", "y", "-o", "z"], "--table prints rows"),
-        (["--table", "y", "--report"], "--table prints rows"),
-        (["x", "--kwarg", "a"], "write it as key=json"),
-        (["x", "--kwarg", "a b=1"], "write it as key=json"),
-        (["x", "--kwarg", "a=yes"], "not JSON; text needs its quotes"),
-        (["x", "--name", "../x"], "use letters"),
-        (["x", "--name", ""], "use letters"),
-    ],
-)
-def test_a_mistake_in_the_command_is_one_line_and_status_2(arguments: list[str], problem: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 class TestTable:
     def test_a_row_per_template(self, tmp_path: Path) -> None:
         names = ["answer_always", "id_after_arguments", "no_tools", "openai_wrapper", "thinking_opened"]
@@ -377,9 +294,3 @@ class TestTable:
         assert "line 3" in broken[1]
         assert len(broken) == len(fine) == len(COLUMNS)
         assert fine[0] == "sub/b"
-
-    @pytest.mark.parametrize("name", ["", "absent"])
-    def test_nothing_there(self, tmp_path: Path, name: str) -> None:
-        result = run("--table", tmp_path / name)
-        assert result.exit_code == 1
-        assert result.stderr.count("\n") == 1

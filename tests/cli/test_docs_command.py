@@ -6,27 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import toolgram
+from tests.cli.running import run
 from tests.own_format import write_own_format
-from toolgram.cli.app import app
 from toolgram.late_imports import install_line
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def own(folder: Path) -> tuple[str, str, str, str]:
     grammar, machine = write_own_format(folder)
     return "--grammar", str(grammar), "--machine", str(machine)
-
-
-def test_diagram_prints_mermaid() -> None:
-    result = run("diagram", "mistral_v11")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == toolgram.get_format("mistral_v11").diagram("mermaid")
 
 
 @pytest.mark.parametrize(
@@ -40,43 +29,12 @@ def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending:
     assert place.read_text(encoding="utf-8").startswith(start)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["diagram"], "say what to draw"),
-        (["diagram", "nobody"], "unknown format 'nobody'"),
-        (["diagram", "mistral_v11", "-o", "x.png"], "the ending chooses the kind"),
-        (["diagram", "mistral_v11", "-o", "x"], "the ending chooses the kind"),
-        (["diagram", "mistral_v11", "--grammar", "x", "--machine", "y"], "choose one"),
-        (["diagram", "--grammar", "x"], "go together"),
-        (["diagram", "--grammar", "x", "--machine", "y"], "cannot be read"),
-        (["docs", "nobody"], "unknown format 'nobody'"),
-        (["grammar"], "say whose grammar"),
-        (["grammar", "nobody"], "unknown format 'nobody'"),
-        (["machine"], "say whose machine"),
-        (["machine", "nobody"], "unknown format 'nobody'"),
-        (["docs", "--machine", "y"], "go together"),
-    ],
-)
-def test_a_mistake_in_the_command_is_one_line_and_status_2(arguments: list[str], problem: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 def test_diagram_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "mermaid_render", None)
     result = run("diagram", "mistral_v11", "-o", tmp_path / "x.svg")
     assert result.exit_code == 1
     assert install_line("graphviz") in result.stderr
     assert not (tmp_path / "x.svg").exists()
-
-
-def test_diagram_that_cannot_be_written(tmp_path: Path) -> None:
-    result = run("diagram", "mistral_v11", "-o", tmp_path / "nowhere" / "x.mmd")
-    assert result.exit_code == 1
-    assert "cannot be written" in result.stderr
 
 
 def test_docs_writes_the_page_of_an_own_format_with_one_command(tmp_path: Path) -> None:
@@ -115,13 +73,3 @@ def test_docs_keeps_embedded_tables_current(tmp_path: Path) -> None:
     assert "README.md: out of date" in stale.stderr
     assert run(*command).exit_code == 0
     assert "(mistral_v3.md)" in readme.read_text(encoding="utf-8")
-
-
-def test_docs_that_cannot_be_written_or_read(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    result = run("docs", "mistral_v3", "-o", tmp_path / "file" / "pages")
-    assert result.exit_code == 1
-    assert "cannot be read or written" in result.stderr
-    result = run("docs", "mistral_v3", "-o", tmp_path, "--embed", tmp_path / "file")
-    assert result.exit_code == 1
-    assert "no place for a table" in result.stderr

@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import toolgram
+from tests.cli import running
 from tests.properties.selection import every_format
 from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli import terminal
-from toolgram.cli.app import app
 
 V3_CALL = '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}]'
 V11_CALL = '[TOOL_CALLS]add[ARGS]{"a": 1}'
-HOSTILE = "red \x1b[31m bell \x07 title \x1b]0;owned\x07 c1 \x9b2J bidi \u202e del \x7f\n"
+HOSTILE = f"{running.HOSTILE}\n"
 
 
 def run(*arguments: str, text: str = "") -> Result:
-    return CliRunner().invoke(app, ["explain", *arguments], input=text)
-
-
-def test_the_verdict_comes_first_and_the_evidence_after_it() -> None:
-    result = run("--format", "functionary_v3_2", text=f"Sure. {V3_CALL}")
-    assert result.exit_code == 0
-    lines = result.output.splitlines()
-    assert lines[0].startswith("No call was found. ")
-    assert "`toolgram parse --format mistral_v" in lines[0]
-    for heading in ("the event that", "other formats that read more"):
-        assert any(line.startswith(heading) for line in lines), heading
-    assert any("mistral_v3" in line and "1 complete call," in line for line in lines)
-
-
-def test_no_section_is_empty() -> None:
-    result = run("-f", "mistral_v11", text="Hello.")
-    assert "held back" not in result.output
-    assert "anomalies" not in result.output
-    assert "Hello." in result.output
+    return running.run("explain", *arguments, text=text)
 
 
 def test_repeated_self_loops_are_one_line() -> None:
@@ -54,8 +35,6 @@ def test_repeated_self_loops_are_one_line() -> None:
 def test_what_the_prompt_did_has_no_offset() -> None:
     result = run("-f", "mistral_v11", "--prefix", "[THINK]", text=f"Hm.[/THINK]{V11_CALL}")
     assert any(line.split() == ["prompt", "THINK", "REASONING"] for line in result.output.splitlines())
-    result = run("-f", "mistral_v11", "--prefix", "[TOOL_CALLS]f[ARGS]{", text="]o")
-    assert "(begun by the prompt)" in result.output
 
 
 def test_json_is_the_explanation_itself() -> None:
@@ -69,39 +48,6 @@ def test_json_is_the_explanation_itself() -> None:
     assert document == explained
     assert len(result.output.splitlines()) == 1
     assert not CONTROLS.search(result.output)
-
-
-def test_from_a_file_with_tools_and_a_finish_reason(tmp_path: Path) -> None:
-    output, tools = tmp_path / "output.txt", tmp_path / "tools.json"
-    output.write_text("[TOOL_CALLS]add[ARGS]{}")
-    tools.write_text('[{"type": "function", "function": {"name": "sub"}}]')
-    result = run("-f", "mistral_v11", "--tools", str(tools), "--finish-reason", "stop", str(output))
-    assert result.output.splitlines()[0] == "1 call was parsed (add). No tool was declared by the name of add."
-
-
-def test_a_format_of_ones_own(root: Path) -> None:
-    grammar, machine = root / "grammars/mistral_v11.lark", root / "machines/mistral_v11.yaml"
-    result = run("--grammar", str(grammar), "--machine", str(machine), text=V11_CALL)
-    assert result.output.startswith("Everything was parsed: 1 call (add); nothing to explain.\n")
-
-
-@pytest.mark.parametrize("text", ["", " \n", "[TOOL_CALLS]"])
-def test_nothing_usable_is_exit_1_and_explained_all_the_same(text: str) -> None:
-    result = run("-f", "mistral_v11", text=text)
-    assert result.exit_code == 1
-    assert result.output.splitlines()[0].startswith("No call was found." if text.strip() else "The output is ")
-
-
-def test_mistakes_in_the_command_are_exit_2() -> None:
-    result = run("-f", "mistral_v99", text="x")
-    assert result.exit_code == 2
-    assert "mistral_v11" in result.output
-
-
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    result = run("-f", "mistral_v11", str(tmp_path / "absent.txt"))
-    assert result.exit_code == 1
-    assert "cannot be read" in result.output
 
 
 @every_format

@@ -1,21 +1,17 @@
-"""`toolgram machine`: what is printed is the machine that runs, and loads again."""
+"""`toolgram machine` and `toolgram grammar`: what is printed is what runs, and loads again."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from typer.testing import CliRunner, Result
+from lark import Lark
 
 import toolgram
+from tests.cli.running import run
 from tests.own_format import write_own_format
 from tests.properties.selection import every_format
-from toolgram.cli.app import app
 from toolgram.diagrams import LEVELS
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @every_format
@@ -44,8 +40,7 @@ def test_a_comment_says_which_line_of_which_fragment_an_entry_is(root: Path) -> 
         assert name.removeprefix("BARE_") in " ".join(fragment[int(line) - 1 :][:3])
 
 
-def test_the_source_is_the_file_as_it_stands(root: Path, tmp_path: Path) -> None:
-    assert run("machine", "hermes", "--source").stdout == (root / "machines/hermes.yaml").read_text(encoding="utf-8")
+def test_the_source_is_the_file_as_it_is(tmp_path: Path) -> None:
     grammar, machine = write_own_format(tmp_path)
     mine = ("machine", "--grammar", grammar, "--machine", machine)
     assert run(*mine, "--source").stdout == machine.read_text(encoding="utf-8")
@@ -57,3 +52,12 @@ def test_diagram_draws_both_levels() -> None:
     path, whole = (fmt.diagram(level=level) for level in LEVELS)
     assert run("diagram", "hermes").stdout == path
     assert run("diagram", "hermes", "--whole").stdout == whole
+
+
+def test_the_whole_grammar_is_one_that_lark_parses(root: Path) -> None:
+    fmt = toolgram.get_format("hermes")
+    result = run("grammar", "hermes", "--whole")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == fmt.whole_grammar_text
+    assert "%declare" not in result.stdout
+    Lark(result.stdout, parser="lalr", import_paths=[str(root / "grammars")]).parse(fmt.example)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 import toolgram
@@ -40,24 +39,6 @@ class TestTheRest:
         result = run("--version")
         assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
 
-    @pytest.mark.parametrize("command", ["parse", "formats"])
-    def test_help_shows_an_example(self, command: str) -> None:
-        result = run(command, "--help")
-        assert result.exit_code == 0
-        assert f"toolgram {command}" in result.stdout.split("\n", 2)[2]
-
-    @pytest.mark.parametrize("missing", ["typer", "rich"])
-    def test_without_the_extra(self, environment: dict[str, str], missing: str) -> None:
-        code = f"import sys; sys.modules[{missing!r}] = None; from toolgram.cli import main; main()"
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 2
-        assert done.stdout == ""
-        assert done.stderr.count("\n") == 1
-        assert "-m pip install " in done.stderr
-        assert "[cli]'" in done.stderr
-
     def test_the_library_does_not_load_the_command_line(self, environment: dict[str, str]) -> None:
         code = (
             "import sys, toolgram, toolgram.cli\n"
@@ -75,25 +56,16 @@ class TestTheRest:
         assert list(cut(["a", "", "bcd", "e"], 2)) == ["ab", "cd", "e"]
 
 
-def test_a_mistyped_name_is_answered_with_the_one_that_was_meant() -> None:
-    result = CliRunner().invoke(app, ["parse", "--format", "hermez"])
-    assert result.exit_code == 2
-    assert "did you mean hermes" in result.stderr
-
-
 def test_a_compressed_file_and_the_mark_of_an_editor(tmp_path: Path) -> None:
     text = "\ufeff" + toolgram.get_format("mistral_v11").example
     (tmp_path / "plain.txt").write_text(text, encoding="utf-8")
     packed = gzip.compress(text.encode())
     (tmp_path / "x.txt.gz").write_bytes(packed)
     (tmp_path / "cut.txt.gz").write_bytes(packed[:-12])
-    answers = [
-        CliRunner().invoke(app, ["parse", "-f", "mistral_v11", str(tmp_path / name)])
-        for name in ("plain.txt", "x.txt.gz")
-    ]
+    answers = [run("parse", "-f", "mistral_v11", tmp_path / name) for name in ("plain.txt", "x.txt.gz")]
     messages = [json.loads(answer.stdout) for answer in answers]
     assert [message["content"] for message in messages] == ["Let me add."] * 2
-    cut = CliRunner().invoke(app, ["parse", "-f", "mistral_v11", str(tmp_path / "cut.txt.gz")])
+    cut = run("parse", "-f", "mistral_v11", tmp_path / "cut.txt.gz")
     assert cut.exit_code == 1
     assert "damaged or cut off" in cut.stderr
     assert cut.stderr.count("\n") == 1
@@ -103,3 +75,8 @@ def test_format_names_are_completed() -> None:
     environment = {"_TOOLGRAM_COMPLETE": "complete_bash", "COMP_WORDS": "toolgram diagram mistral_v", "COMP_CWORD": "2"}
     result = CliRunner().invoke(app, [], prog_name="toolgram", env=environment)
     assert result.stdout.split() == [name for name in toolgram.format_names() if name.startswith("mistral_v")]
+
+
+def test_vllm_has_a_name_for_every_format() -> None:
+    said = run("vllm").stdout
+    assert [name for name in toolgram.format_names() if f"toolgram_{name} " not in said] == []

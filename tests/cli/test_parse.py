@@ -16,27 +16,6 @@ from tests.cli.running import OUTPUT, V11, WAIT, line_of, on_terminal, run
 
 
 class TestMessage:
-    def test_one_document_per_file(self, tmp_path: Path) -> None:
-        first, second = tmp_path / "first.txt", tmp_path / "second.txt"
-        first.write_text(OUTPUT, encoding="utf-8")
-        second.write_text("Just text.", encoding="utf-8")
-        result = run(*V11, str(first), str(second))
-        assert result.exit_code == 0
-        messages = [json.loads(line) for line in result.stdout.splitlines()]
-        assert messages[0]["reasoning"] == "easy"
-        assert messages[0]["content"] == "Adding."
-        assert [(call["name"], json.loads(call["arguments"])) for call in messages[0]["tool_calls"]] == [
-            ("add", {"a": 3})
-        ]
-        assert messages[1]["content"] == "Just text."
-
-    @pytest.mark.parametrize("file", [(), ("-",)])
-    def test_standard_input(self, file: tuple[str, ...]) -> None:
-        result = run(*V11, *file, text=OUTPUT)
-        assert result.exit_code == 0
-        assert json.loads(result.stdout)["content"] == "Adding."
-        assert result.stderr == ""
-
     def test_equals_the_library(self) -> None:
         message = json.loads(run(*V11, text=OUTPUT).stdout)
         expected = toolgram.get_format("mistral_v11").parse(OUTPUT).to_dict()
@@ -51,127 +30,10 @@ class TestMessage:
         assert (message["reasoning"], message["content"]) == ("easy", "Adding.")
         assert message["tool_calls"][0]["arguments"] == '{"a": 3}'
 
-    def test_own_format_from_two_files(self, root: Path) -> None:
-        grammar, machine = root / "grammars/mistral_v11.lark", root / "machines/mistral_v11.yaml"
-        result = run("parse", "--grammar", str(grammar), "--machine", str(machine), text=OUTPUT)
-        assert result.exit_code == 0, result.stderr
-        assert json.loads(result.stdout)["tool_calls"][0]["name"] == "add"
-
-    def test_prefix_starts_in_the_right_state(self) -> None:
-        message = json.loads(run(*V11, "--prefix", "[THINK]", text="hm[/THINK]ok").stdout)
-        assert (message["reasoning"], message["content"]) == ("hm", "ok")
-
-    def test_finish_reason_is_passed_on(self) -> None:
-        assert json.loads(run(*V11, "--finish-reason", "length", text="cut o").stdout)["finish_reason"] == "length"
-
-    def test_tools_reach_the_parser(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        tools = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
-        (tmp_path / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
-        seen: list[Any] = []
-        real = toolgram.Format.parser
-
-        def recording(fmt: toolgram.Format, tools: Any = None, **options: Any) -> Any:
-            seen.append(tools)
-            return real(fmt, tools=tools, **options)
-
-        monkeypatch.setattr(toolgram.Format, "parser", recording)
-        assert run(*V11, "--tools", str(tmp_path / "tools.json"), text=OUTPUT).exit_code == 0
-        assert seen == [tools]
-
     def test_a_person_gets_indentation(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         shown = on_terminal(start, *V11, text=OUTPUT.encode(), stream="stdout")
         assert b'{\r\n  "content": "Adding."' in shown
         assert json.loads(shown)["reasoning"] == "easy"
-
-    def test_bytes_that_are_not_text(self) -> None:
-        result = run(*V11, text=b"caf\xe9 \xf0\x9f")
-        assert result.exit_code == 0
-        assert json.loads(result.stdout)["content"] == "caf\ufffd \ufffd"
-
-
-class TestExitStatus:
-    @pytest.mark.parametrize(
-        ("text", "why"),
-        [
-            ("", "standard input: the output is empty"),
-            (" \n ", "standard input: nothing but markers and blanks"),
-            ("[TOOL_CALLS]", "standard input: nothing but"),
-        ],
-    )
-    def test_nothing_usable(self, text: str, why: str) -> None:
-        result = run(*V11, text=text)
-        assert result.exit_code == 1
-        assert result.stderr.startswith(f"toolgram: {why}")
-        assert result.stderr.count("\n") == 1
-
-    def test_unreadable_file_leaves_the_others(self, tmp_path: Path) -> None:
-        (tmp_path / "good.txt").write_text("text", encoding="utf-8")
-        result = run(*V11, str(tmp_path / "absent.txt"), str(tmp_path), str(tmp_path / "good.txt"))
-        assert result.exit_code == 1
-        assert json.loads(result.stdout)["content"] == "text"
-        page = "reference/errors/BadFile/"
-        assert result.stderr.splitlines() == [
-            f"toolgram: {tmp_path / 'absent.txt'}: cannot be read: No such file or directory (see {page})",
-            f"toolgram: {tmp_path}: cannot be read: Is a directory (see {page})",
-        ]
-
-    def test_truncated_call_is_usable(self) -> None:
-        result = run(*V11, text='[TOOL_CALLS]add[ARGS]{"a": 3')
-        assert result.exit_code == 0
-        assert json.loads(result.stdout)["tool_calls"][0]["status"] == "truncated"
-
-    @pytest.mark.parametrize(
-        ("arguments", "why"),
-        [
-            (("parse",), "say how to read the output"),
-            (("parse", "--format", "mistral_v11", "--grammar", "x.lark"), "choose one"),
-            (("parse", "--grammar", "x.lark"), "a format is two files"),
-            (("parse", "--machine", "x.yaml"), "a format is two files"),
-            (("parse", "--format", "mistral_v99"), "unknown format 'mistral_v99'"),
-            (("parse", "--grammar", "no.lark", "--machine", "no.yaml"), "no."),
-            ((*V11, "--events", "--pretty"), "--events and --pretty exclude one another"),
-            ((*V11, "--events", "--jsonl", "x"), "--events and --jsonl exclude one another"),
-            ((*V11, "--pretty", "--jsonl", "x"), "--pretty and --jsonl exclude one another"),
-            ((*V11, "--events", "a.txt", "b.txt"), "--events reads one input"),
-            ((*V11, "-", "-"), "standard input (-) can only be read once"),
-            ((*V11, "--tools", "no.json"), "no.json: cannot be read: No such file"),
-        ],
-    )
-    def test_mistakes_are_one_line(self, arguments: tuple[str, ...], why: str) -> None:
-        result = run(*arguments)
-        assert result.exit_code == 2
-        assert result.stdout == ""
-        assert why in result.stderr
-        assert result.stderr.startswith("toolgram: ")
-        assert result.stderr.count("\n") == 1
-
-    @pytest.mark.parametrize("arguments", [(*V11, "--chunk", "0"), (*V11, "--no-such-option"), ("no-such-command",)])
-    def test_usage(self, arguments: tuple[str, ...]) -> None:
-        result = run(*arguments)
-        assert result.exit_code == 2
-        assert "Error: " in result.stderr
-
-    @pytest.mark.parametrize(
-        ("content", "why"),
-        [("{", "not JSON"), ("{}", "tools are a list"), ("[1]", "tools[0]: it has no name"), ("\xff", "not UTF-8")],
-    )
-    def test_bad_tools(self, tmp_path: Path, content: str, why: str) -> None:
-        path = tmp_path / "tools.json"
-        path.write_text(content, encoding="latin-1")
-        result = run(*V11, "--tools", str(path), text="text")
-        assert result.exit_code == 2
-        assert result.stderr.startswith(f"toolgram: {path}: ")
-        assert why in result.stderr
-        assert result.stderr.count("\n") == 1
-
-    def test_a_format_that_does_not_hold_together(self, tmp_path: Path) -> None:
-        grammar, machine = tmp_path / "x.lark", tmp_path / "x.yaml"
-        grammar.write_text("start: ", encoding="utf-8")
-        machine.write_text("- [", encoding="utf-8")
-        result = run("parse", "--grammar", str(grammar), "--machine", str(machine), text="text")
-        assert result.exit_code == 2
-        assert result.stderr.startswith(f"toolgram: {tmp_path}")
-        assert result.stderr.count("\n") == 1
 
 
 class TestEvents:

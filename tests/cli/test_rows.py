@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.cli.running import CALL, HOSTILE, V11, WAIT, line_of, on_terminal, run
 from toolgram.bulk.json_rows import CONTROLS
-from toolgram.late_imports import install_line
 
 
 class TestRows:
@@ -53,24 +49,6 @@ class TestRows:
         assert said[0] == "toolgram: 6 of 9 rows could not be read"
         assert "toolgram: 1 x not UTF-8: byte N" in said
 
-    def test_no_row_could_be_read(self) -> None:
-        assert run(*V11, "--jsonl", "x", text="{}\n").exit_code == 1
-
-    def test_no_rows(self) -> None:
-        result = run(*V11, "--jsonl", "x", text="\n")
-        assert (result.exit_code, result.stderr) == (1, "toolgram: no rows\n")
-
-    def test_several_files_are_named(self, tmp_path: Path) -> None:
-        paths = [str(tmp_path / name) for name in ("one.jsonl", "two.jsonl")]
-        for path in paths:
-            Path(path).write_text(json.dumps({"x": CALL}) + "\n", encoding="utf-8")
-        result = run(*V11, "--jsonl", "x", "--chunk", "2", paths[0], str(tmp_path / "absent"), paths[1])
-        answers = [json.loads(line) for line in result.stdout.splitlines()]
-        assert [(answer["file"], answer["line"]) for answer in answers] == [(paths[0], 1), (paths[1], 1)]
-        assert all(answer["message"]["tool_calls"][0]["name"] == "add" for answer in answers)
-        assert result.exit_code == 1
-        assert "absent: cannot be read" in result.stderr
-
     def test_rows_are_answered_one_by_one(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         process = start(*V11, "--jsonl", "x")
         assert process.stdin is not None
@@ -85,17 +63,6 @@ class TestRows:
         assert b"rows" in on_terminal(start, *V11, "--jsonl", "x", text=rows, stream="stderr")
         _, complaint = start(*V11, "--jsonl", "x").communicate(rows, timeout=WAIT)
         assert complaint == b""
-
-    @pytest.mark.parametrize(
-        ("row", "kind"), [('{"x": 1}', "a number"), ('{"x": true}', "a truth value"), ('{"x": {}}', "an object")]
-    )
-    def test_kinds_are_named(self, row: str, kind: str) -> None:
-        answer = json.loads(run(*V11, "--jsonl", "x", text=row).stdout)
-        assert answer == {"line": 1, "error": f"field 'x' is {kind}, not text"}
-
-    def test_byte_order_mark(self) -> None:
-        answer = json.loads(run(*V11, "--jsonl", "x", text=b'\xef\xbb\xbf{"x": "hi"}').stdout)
-        assert answer["message"]["content"] == "hi"
 
     def test_characters_that_control_a_terminal(self) -> None:
         result = run(*V11, "--jsonl", "x", "--keep", "x", text=json.dumps({"x": HOSTILE}))
@@ -125,47 +92,3 @@ class TestRows:
             "toolgram: 2 of 4 rows could not be read",
             "toolgram: 2 x a row must be an object, not a list",
         ]
-
-    def test_rows_that_name_their_format(self) -> None:
-        text = json.dumps({"x": CALL, "f": "mistral_v11"}) + "\n" + json.dumps({"x": "hi"})
-        result = run("parse", "--jsonl", "x", "--format-column", "f", text=text)
-        call, none = [json.loads(line) for line in result.stdout.splitlines()]
-        assert call["message"]["tool_calls"][0]["name"] == "add"
-        assert none["error"] == "field 'f' names no format, and no other was given"
-
-    @pytest.mark.parametrize(
-        ("arguments", "complaint"),
-        [
-            (("-o", "x.jsonl"), "--output is for rows: say which field holds the output text, --jsonl FIELD"),
-            (("--format-column", "f"), "a column is for rows"),
-            (("--jsonl", "x", "--resume"), "--resume needs an output file"),
-            (("--jsonl", "x", "--keep", "message"), "--keep message: the output has a column of this name already"),
-        ],
-    )
-    def test_mistakes(self, arguments: tuple[str, ...], complaint: str) -> None:
-        result = run(*V11, *arguments)
-        assert result.exit_code == 2
-        assert complaint in result.stderr
-
-    def test_one_file_for_two_things(self, tmp_path: Path) -> None:
-        (tmp_path / "log.jsonl").write_text('{"x": "hi"}\n')
-        out = str(tmp_path / "out")
-        result = run(*V11, "--jsonl", "x", str(tmp_path / "log.jsonl"), "-o", out, "--errors", out)
-        assert result.exit_code == 2
-        assert result.stderr == (
-            f"toolgram: --output {out} and --errors {out} are the same file; name two files "
-            "(see reference/errors/BadTarget/)\n"
-        )
-
-    def test_a_missing_package(self, environment: dict[str, str], tmp_path: Path) -> None:
-        code = "import sys; sys.modules['pyarrow'] = None; from toolgram.cli import main; main()"
-        (tmp_path / "x.jsonl").write_text("{}")
-        for arguments in (
-            [str(tmp_path / "x.jsonl"), "-o", str(tmp_path / "y.parquet")],
-            [str(tmp_path / "x.parquet")],
-        ):
-            command = [sys.executable, "-c", code, *V11, "--jsonl", "x", *arguments]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode == 1
-            assert f"needs pyarrow, which is not installed: {install_line('pyarrow')} (see " in done.stderr
-            assert done.stderr.count("\n") == 1

@@ -5,55 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.running import CALL, HOSTILE, OUTPUT, V11, WAIT, on_terminal, run
+from tests.cli.running import HOSTILE, OUTPUT, V11, WAIT, on_terminal, run
 from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli.terminal import spelled_out
 
 
 class TestPretty:
-    def test_labels_where_there_is_no_colour(self) -> None:
-        result = run(*V11, "--pretty", "--chunk", "3", text=OUTPUT)
-        assert result.exit_code == 0
-        legend, painted = result.stdout.split("\n\n", 1)
-        assert [line.split()[0] for line in legend.splitlines()] == [
-            "[content]",
-            "[reasoning]",
-            "[name]",
-            "[arguments]",
-            "[dropped]",
-            "[malformed]",
-        ]
-        assert painted.splitlines() == [
-            "[dropped]    [THINK]",
-            "[reasoning]  easy",
-            "[dropped]    [/THINK]",
-            "[content]    Adding.",
-            "[dropped]    [TOOL_CALLS]",
-            "[name]       add",
-            "[dropped]    [ARGS]",
-            '[arguments]  {"a": 3}',
-        ]
-
-    def test_blanks_are_drawn(self) -> None:
-        painted = run(*V11, "--pretty", text=f"a\nb\n {CALL}").stdout
-        assert "[content]    a␤b\n[dropped]    ␤␠[TOOL_CALLS]\n" in painted
-
-    def test_several_files_have_headings(self, tmp_path: Path) -> None:
-        paths = [tmp_path / "one.txt", tmp_path / "two.txt"]
-        for path in paths:
-            path.write_text(path.stem, encoding="utf-8")
-        painted = run(*V11, "--pretty", *map(str, paths)).stdout
-        assert f"== {paths[0]}\n[content]    one\n== {paths[1]}\n[content]    two\n" in painted
-
-    def test_what_went_wrong_is_said(self) -> None:
-        painted = run(*V11, "--pretty", text='[TOOL_CALLS]add[ARGS]{"a": ').stdout
-        assert painted.splitlines()[-1].startswith("truncated 'add': ")
-
     def test_colour_on_a_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         shown = on_terminal(start, *V11, "--pretty", text=OUTPUT.encode(), stream="stdout")
         assert b"\x1b[3;35measy\x1b[0m" in shown
@@ -94,14 +55,6 @@ class TestTerminalSafety:
         assert b"\x1b]" not in shown
         assert "\u202e".encode() not in shown
         assert "\x9b".encode() not in shown
-
-    def test_file_names_too(self) -> None:
-        result = run(*V11, "no\x1b[31msuch")
-        assert result.exit_code == 1
-        assert "\x1b" not in result.stderr
-
-    def test_json_means_the_same(self) -> None:
-        assert json.loads(run(*V11, text=HOSTILE).stdout)["content"] == HOSTILE
 
     def test_spelling(self) -> None:
         assert spelled_out("a\x1bb\x9b\u202e\ud800\U000e0041") == r"a\x1bb\x9b\u202e\ud800\U000e0041"

@@ -2,7 +2,7 @@
 
 Strategy: the vocabulary is the 256 bytes, one token per given word, and an end token; what is accepted does not depend
 on it, but words make a random sampler find its way through markers.  xgrammar imports torch for its tensors only: where
-torch is not installed a stub stands in for it, and masks are numpy arrays.
+torch is not installed a stub takes its place, and masks are numpy arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,7 +78,7 @@ class Vocabulary:
 
 
 def vocabulary(words: Sequence[str] = (), special: Sequence[str] = ()) -> Vocabulary:
-    """The vocabulary with these words, and behind the bytes these special tokens."""
+    """The vocabulary with these words, and after the bytes these special tokens."""
     unique = [word.encode() for word in dict.fromkeys(words) if len(word.encode()) > 1 and word not in special]
     tokens = (*(bytes([byte]) for byte in range(256)), *(text.encode() for text in special), *unique, END.encode())
     return Vocabulary(tokens, (*range(256, 256 + len(special)), len(tokens) - 1))
@@ -194,21 +194,9 @@ class Engines:
 
     def load(self, target: str, text: str) -> Engine:
         """The engine for a target, with its grammar compiled. GBNF is read by xgrammar here."""
-        if target == "llguidance":
-            grammar = self.llguidance.compile(text)
-            return Engine(
-                target,
-                lambda output: self.llguidance.accepts(grammar, output),
-                lambda: self.llguidance.matcher(grammar),
-                self.vocab,
-            )
-        compiled = self.xgrammar.compile(target, text)
-        return Engine(
-            target,
-            lambda output: self.xgrammar.accepts(compiled, output),
-            lambda: self.xgrammar.matcher(compiled),
-            self.vocab,
-        )
+        reads: Any = self.llguidance if target == "llguidance" else self.xgrammar
+        grammar = reads.compile(text) if target == "llguidance" else reads.compile(target, text)
+        return Engine(target, partial(reads.accepts, grammar), partial(reads.matcher, grammar), self.vocab)
 
 
 @cache
@@ -257,8 +245,8 @@ def sample_tokens(
         words = sorted(token for token in allowed if token >= 256)
         starts = sorted(calls & allowed)
         if at > most:
-            behind = [each for each in _AFTER_KEYS if each in allowed] if last in keys else []
-            token = rng.choice(behind) if behind else _closing(rng, text, allowed, words, keys, closers)
+            after_key = [each for each in _AFTER_KEYS if each in allowed] if last in keys else []
+            token = rng.choice(after_key) if after_key else _closing(rng, text, allowed, words, keys, closers)
         elif starts and rng.random() < 0.3:
             token = rng.choice(starts)
         elif words and rng.random() < 0.5:

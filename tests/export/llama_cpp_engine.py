@@ -2,7 +2,7 @@
 
 Strategy: llama.cpp takes a vocabulary from a model file alone, so one is written that holds nothing else: the bytes,
 words, special tokens and an end, in the order of the other engines' vocabulary, with the tokens that the format of such
-files asks for behind them.  The package builds llama.cpp from source, so it is in an environment of its own
+files asks for after them.  The package builds llama.cpp from source, so it is in an environment of its own
 (`make test-llama-cpp`).
 """
 
@@ -22,7 +22,7 @@ _UNKNOWN, _NORMAL, _CONTROL, _WORD, _BYTE = 2, 1, 3, 4, 6  # of token types in a
 # llama.cpp takes a token of this text for the end of a turn, unless the vocabulary is gpt-oss's own, with these.
 TAKEN_FOR_AN_END = {"<|end|>"}
 _OF_GPT_OSS = {"<|return|>", "<|call|>"}
-_BLANK = "▁".encode()  # how a model file writes a blank in a normal token; a word is taken as it stands
+_BLANK = "▁".encode()  # how a model file writes a blank in a normal token; a word is taken as it is
 
 
 def write_vocabulary(path: Path, vocab: Vocabulary) -> None:

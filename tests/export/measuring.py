@@ -179,11 +179,12 @@ def measure(
     root, _ = expression(fmt, export_request(tools, **request), prefix, lambda words: None)
     begins = made.triggers or tuple(sorted(names_of(root, tools)))
     engine = engines(words_of(fmt, tools, begins)).load(target, made.text)
-    figures = Figures()
-    rng = random.Random(f"{fmt.name} {target}")
-    _written(fmt, engine, root, samples, tools, prefix, rng, figures)
-    _sampled(fmt, engine, begins, samples, tools, prefix, rng, figures)
-    return figures
+    one = _Export(fmt, engine, tools, prefix, random.Random(f"{fmt.name} {target}"))
+    for _ in range(samples):
+        one.write(root)
+    for _ in range(samples):
+        one.sample(begins)
+    return one.figures
 
 
 def exported(fmt: toolgram.Format, target: str, tools: Sequence[dict[str, Any]], **request: Any) -> Any:
@@ -195,7 +196,7 @@ def exported(fmt: toolgram.Format, target: str, tools: Sequence[dict[str, Any]],
 
 
 def names_of(root: Any, tools: Sequence[dict[str, Any]]) -> set[str]:
-    """The names of functions with two characters behind them, as outputs have them: what begins a call without a
+    """The names of functions with two characters after them, as outputs have them: what begins a call without a
     marker."""
     rng = random.Random(0)
     texts = [random_output(root, rng) for _ in range(20)]
@@ -203,53 +204,47 @@ def names_of(root: Any, tools: Sequence[dict[str, Any]]) -> set[str]:
     return {text[at : at + len(name) + 2] for text in texts for name in names if (at := text.find(name)) >= 0}
 
 
-def _written(
-    fmt: toolgram.Format,
-    engine: Engine,
-    root: Any,
-    samples: int,
-    tools: Sequence[dict[str, Any]],
-    prefix: str | None,
-    rng: random.Random,
-    figures: Figures,
-) -> None:
-    for _ in range(samples):
-        text = random_output(root, rng)
-        problem = problem_of(fmt, text, tools, prefix)
+@dataclass
+class _Export:
+    """One export in its engine, and what is asked of it."""
+
+    fmt: toolgram.Format
+    engine: Engine
+    tools: Sequence[dict[str, Any]]
+    prefix: str | None
+    rng: random.Random
+    figures: Figures = field(default_factory=Figures)
+
+    def write(self, root: Any) -> None:
+        """An output of the expression is accepted, and what is wrong with one is not."""
+        text = random_output(root, self.rng)
+        problem = self._problem(text)
         if problem:
-            figures.problems.append(f"written, and {problem}: {text!r}")
-        _count(figures, "accepted", engine.accepts(text), text)
+            self.figures.problems.append(f"written, and {problem}: {text!r}")
+        self._count("accepted", self.engine.accepts(text), text)
         for _ in range(3):
-            wrong = mutated(text, rng)
-            if problem_of(fmt, wrong, tools, prefix):
-                _count(figures, "rejected", not engine.accepts(wrong), wrong)
+            wrong = mutated(text, self.rng)
+            if self._problem(wrong):
+                self._count("rejected", not self.engine.accepts(wrong), wrong)
 
-
-def _count(figures: Figures, what: str, good: bool, text: str) -> None:
-    figures.counts[what if good else f"not {what}"] += 1
-    if not good:
-        figures.problems.append(f"not {what}: {text!r}")
-
-
-def _sampled(
-    fmt: toolgram.Format,
-    engine: Engine,
-    triggers: Sequence[str],
-    samples: int,
-    tools: Sequence[dict[str, Any]],
-    prefix: str | None,
-    rng: random.Random,
-    figures: Figures,
-) -> None:
-    for _ in range(samples):
+    def sample(self, begins: Sequence[str]) -> None:
+        """What a random walk under the masks writes is read without a problem."""
         # A random walk may stay in a text that goes on; where the grammar has no way out, every walk does.
-        walks = (sample(engine, rng, triggers, required_of(tools)) for _ in range(4))
+        walks = (sample(self.engine, self.rng, begins, required_of(self.tools)) for _ in range(4))
         text = next((each for each in walks if each is not None), None)
         if text is None:
-            _count(figures, "finished", False, "a sample without an end")
-            continue
-        problem = problem_of(fmt, text, tools, prefix)
-        figures.counts["calls"] += len(fmt.parse(text, tools, prefix).tool_calls)
-        figures.counts["not valid" if problem else "valid"] += 1
+            self._count("finished", False, "a sample without an end")
+            return
+        problem = self._problem(text)
+        self.figures.counts["calls"] += len(self.fmt.parse(text, self.tools, self.prefix).tool_calls)
+        self.figures.counts["not valid" if problem else "valid"] += 1
         if problem:
-            figures.problems.append(f"sampled, and {problem}: {text!r}")
+            self.figures.problems.append(f"sampled, and {problem}: {text!r}")
+
+    def _problem(self, text: str) -> str:
+        return problem_of(self.fmt, text, self.tools, self.prefix)
+
+    def _count(self, what: str, good: bool, text: str) -> None:
+        self.figures.counts[what if good else f"not {what}"] += 1
+        if not good:
+            self.figures.problems.append(f"not {what}: {text!r}")

@@ -14,38 +14,19 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from toolgram.export.expressions import (
-    Blanks,
-    Chars,
-    Choice,
-    Class,
-    Expr,
-    Json,
-    Lit,
-    Members,
-    OtherName,
-    Quoted,
-    Ref,
-    Repeat,
-    Rules,
-    Seq,
-    Star,
-    Text,
-    Token,
-    seq,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.notations import BASE, JSON
 from toolgram.export.values import Values
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
-_BLANKS = Repeat(Class(((9, 10), (13, 13), (32, 32))), 0, MOST_WRITTEN_BLANKS)
+_BLANKS = ex.Repeat(ex.Class(((9, 10), (13, 13), (32, 32))), 0, MOST_WRITTEN_BLANKS)
 
 
 @dataclass(frozen=True)
 class Run:
     """A run of characters, of which some are read."""
 
-    of: Chars
+    of: ex.Chars
     read: str = ""
 
 
@@ -61,7 +42,7 @@ class Name:
 class Free:
     """Free text: its last characters, and the ways in which it may go on where it has a form."""
 
-    of: Text
+    of: ex.Text
     tail: str = ""
     form: State | None = None
 
@@ -70,7 +51,7 @@ class Free:
 class Arguments:
     """Arguments of which some are written."""
 
-    of: Members
+    of: ex.Members
     seen: frozenset[int] = frozenset()
     last: int = -1
 
@@ -79,15 +60,15 @@ class Arguments:
 class Stack:
     """What comes next, the rules that it may name, and what comes after it."""
 
-    top: Expr | Run | Name | Free | Arguments
-    rules: Rules | None
+    top: ex.Expr | Run | Name | Free | Arguments
+    rules: ex.Rules | None
     rest: Stack | None
 
 
 State: TypeAlias = "frozenset[Stack | None]"  # None is the end of the output
 
 
-def begin(root: Expr) -> State:
+def begin(root: ex.Expr) -> State:
     """The state before the first character."""
     return _open([Stack(root, None, None)])
 
@@ -106,10 +87,10 @@ def after(state: State, text: str) -> State:
 
 def after_token(state: State, token: str) -> State:
     """The state after a special token, which is not read as its characters."""
-    return _open(each.rest for each in state if each and isinstance(each.top, Token) and each.top.text == token)
+    return _open(each.rest for each in state if each and isinstance(each.top, ex.Token) and each.top.text == token)
 
 
-def accepts(root: Expr, text: str) -> bool:
+def accepts(root: ex.Expr, text: str) -> bool:
     """Whether a text is a whole output."""
     return may_end(after(begin(root), text))
 
@@ -159,45 +140,45 @@ def _inside(here: Stack) -> list[Stack | None] | None:
         return made
 
     match top:
-        case Lit() | Token():
+        case ex.Lit() | ex.Token():
             return None if top.text else [rest]
-        case Class() | Run() | Name() | Free():
+        case ex.Class() | Run() | Name() | Free():
             return None
-        case Seq():
+        case ex.Seq():
             return [then(*top.parts)]
-        case Choice():
+        case ex.Choice():
             return [then(each) for each in top.options]
-        case Star():
+        case ex.Star():
             return [rest, then(top.body, top)]
-        case Repeat():
+        case ex.Repeat():
             return _repeated(top, then)
-        case Chars():
+        case ex.Chars():
             return [then(Run(top))]
-        case Quoted():
+        case ex.Quoted():
             return [then(top.body)]
-        case Blanks():
+        case ex.Blanks():
             return [then(_BLANKS)]
-        case OtherName():
+        case ex.OtherName():
             names = frozenset(json.dumps(name, ensure_ascii=False)[1:-1] for name in top.but)
-            return [then(Lit('"'), Name(names))]
-        case Text():
-            within = None if top.within is None else begin(seq(top.within, Lit(top.closer)))
+            return [then(ex.Lit('"'), Name(names))]
+        case ex.Text():
+            within = None if top.within is None else begin(ex.seq(top.within, ex.Lit(top.closer)))
             return [then(Free(top, form=within))]
-        case Members():
+        case ex.Members():
             return [then(Arguments(top))]
         case Arguments():
             return list(_arguments(top, then))
-        case Json():
+        case ex.Json():
             return [then(_value(top))]
-        case Rules():
+        case ex.Rules():
             return [Stack(dict(top.rules)[top.start], top, rest)]
-        case Ref():
+        case ex.Ref():
             known = BASE if top.name in BASE else dict(here.rules.rules if here.rules else ())
             return [then(known[top.name])]
     return [rest]  # a break
 
 
-def _repeated(top: Repeat, then: Any) -> list[Stack | None]:
+def _repeated(top: ex.Repeat, then: Any) -> list[Stack | None]:
     if top.high == 0:
         return [then()]
     fewer = replace(top, low=max(top.low - 1, 0), high=None if top.high is None else top.high - 1)
@@ -217,7 +198,7 @@ def _arguments(top: Arguments, then: Any) -> Iterator[Stack | None]:
 
 
 @lru_cache(maxsize=1000)
-def _value(expr: Json) -> Rules:
+def _value(expr: ex.Json) -> ex.Rules:
     schema = json.loads(expr.schema)
     values = Values(schema, lambda words: None, JSON)
     return values.rules(values.whole_object(schema) if expr.any_order else values.value(schema))
@@ -229,9 +210,9 @@ def _value(expr: Json) -> Rules:
 def _read(here: Stack, char: str) -> Iterator[Stack | None]:
     top = here.top
     match top:
-        case Lit() | Token() if top.text[0] == char:
-            yield Stack(Lit(top.text[1:]), here.rules, here.rest)
-        case Class() if any(low <= ord(char) <= high for low, high in top.ranges):
+        case ex.Lit() | ex.Token() if top.text[0] == char:
+            yield Stack(ex.Lit(top.text[1:]), here.rules, here.rest)
+        case ex.Class() if any(low <= ord(char) <= high for low, high in top.ranges):
             yield here.rest
         case Run() if len(top.read) < top.of.most and char in (top.of.rest if top.read else top.of.first):
             yield Stack(Run(top.of, top.read + char), here.rules, here.rest)
@@ -246,7 +227,7 @@ def _read_name(top: Name, here: Stack, char: str) -> Iterator[Stack | None]:
     if any(name.startswith(read) for name in top.but):
         yield Stack(Name(top.but, read), here.rules, here.rest)
     elif char != '"' or top.read not in top.but:
-        yield from (_on(each, here.rest) for each in after(begin(Ref("json_rest")), read))
+        yield from (_on(each, here.rest) for each in after(begin(ex.Ref("json_rest")), read))
 
 
 def _on(stack: Stack | None, rest: Stack | None) -> Stack | None:

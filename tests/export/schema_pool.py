@@ -31,6 +31,20 @@ def said_nothing(*required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
+def nested(depth: int, array: bool = False) -> dict[str, Any]:
+    """Objects or lists in each other."""
+    found = TEXT
+    for _ in range(depth):
+        found = {"type": "array", "items": found} if array else {"type": "object", "properties": {"a": found}}
+    return found
+
+
+def chained(count: int) -> dict[str, Any]:
+    """Definitions that refer to each other in a row."""
+    rows = {f"d{at}": {"type": "object", "properties": {"a": {"$ref": f"#/$defs/d{at + 1}"}}} for at in range(count)}
+    return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {**rows, f"d{count}": TEXT}}
+
+
 WRITTEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "schemas.json").read_text(encoding="utf-8"))
 # What is not JSON Schema, so that the judge reads it otherwise: there the normal form is the judge.
 READ_OTHERWISE = {"types of another language", "upper case", "empty enum", "required is a word", "old tuple",

@@ -1,7 +1,10 @@
 """What a format's writer puts down, its exports do not refuse: plain text, one call, text and a call.
 
 The writers know nothing of toolgram. Where calls may be written and need not be, what a model may say besides must not
-depend on which outputs the machine file happens to show.
+depend on which outputs the machine file happens to show. What an engine accepts, its masks allow: after every character
+of an output, each token that is the output's next characters. An engine knows what may follow a text, and decides by
+that once which tokens may go beyond the end of the text; if that is wrong, tokens are missing in masks, and whole
+outputs are accepted all the same.
 """
 
 from __future__ import annotations
@@ -11,13 +14,13 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.export.engines import Xgrammar, vocabulary
+from tests.export.engines import END, Llguidance, Xgrammar, vocabulary
 from tests.integrations.cases import TOOLS, TURNS, without_stop
 from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
 from toolgram.observing.paths import canonical_outputs
 
-for engine in ("tvm_ffi", "numpy"):
+for engine in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
 
 SAID = {"content", "unicode content", "content that is a list", "call", "content, call", "unicode call", "escapes"}
@@ -49,7 +52,7 @@ FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("calls", [True, False])
 @every_format
-def test_an_answer_of_some_form_stands_where_the_format_has_its_content(name: str, calls: bool, form: str) -> None:
+def test_an_answer_of_some_form_is_where_the_format_has_its_content(name: str, calls: bool, form: str) -> None:
     """Markers on both sides of it, a thought before it, and calls in its place."""
     fmt = toolgram.get_format(name)
     if name not in WRITERS:
@@ -76,15 +79,6 @@ def test_an_answer_of_some_form_stands_where_the_format_has_its_content(name: st
     assert any(engine.accepts(made, text) for text in (texts if led else texts[:1])) == calls
 
 
-def test_what_binds_an_answer_is_one_thing_and_one_that_the_target_has() -> None:
-    fmt = toolgram.get_format("hermes")
-    number = {"type": "regex", "pattern": "[0-9]+"}
-    with pytest.raises(toolgram.ToolgramError, match="llguidance has none of"):
-        fmt.export("llguidance", answer_format=number)
-    with pytest.raises(toolgram.ToolgramError, match="give one of them"):
-        fmt.export("structural_tag", json_schema=SCHEMA, answer_format=number)
-
-
 @pytest.mark.parametrize("depth", [0, 100_000])
 def test_a_format_that_is_none_is_one_clear_error(depth: int) -> None:
     deep: Any = {1}  # no JSON
@@ -99,15 +93,39 @@ def test_a_format_that_is_none_is_one_clear_error(depth: int) -> None:
             fmt.export("structural_tag", TOOLS, wrong)
 
 
-@pytest.mark.parametrize("choice", ["auto", "required"])
-@pytest.mark.parametrize("effort", ["think", "think_fast", "think_faster"])
-def test_a_thought_may_end_as_the_prompt_began_it(effort: str, choice: str) -> None:
-    """The prompts of K2-Horizon begin a thought in one of three ways, by the effort that is asked for."""
-    fmt = toolgram.get_format("k2_horizon")
-    turn = Turn("", reasoning="They want the weather.", calls=(("get_weather", {"city": "Paris"}),))
-    text = without_stop(fmt, WRITERS["k2_horizon"](turn)).replace("ifm|think>", f"ifm|{effort}>")
-    begun = f"<ifm|{effort}>"
-    assert text.startswith(begun)
-    engine = Xgrammar(vocabulary())
-    made = engine.compile("structural_tag", fmt.export("structural_tag", TOOLS, choice, prefix=begun).text)
-    assert engine.accepts(made, text.removeprefix(begun))
+LONGEST = 8  # characters of a token
+MOST = 400  # characters of an output
+ADDED = (
+    Turn("text with marks", content="a < b [c] {d}\n\n", calls=(("get_weather", {"city": "a\n<b>[c]{d} e"}),)),
+    Turn("two", reasoning="So <it> is.\n", content="Look.", calls=(("get_time", {"zone": ""}), ("get_time", {}))),
+)
+
+
+@pytest.mark.parametrize("target", ["structural_tag", "ebnf", "llguidance"])
+@every_format
+def test_masks_have_the_tokens_with_which_an_accepted_output_goes_on(name: str, target: str) -> None:
+    if name not in WRITERS:
+        pytest.skip("nothing writes this format")
+    fmt = toolgram.get_format(name)
+    turns = [turn for turn in (*TURNS, *ADDED) if can_write(name, turn)]
+    texts = [each for each in (without_stop(fmt, WRITERS[name](turn)) for turn in turns) if len(each) < MOST]
+    pieces = sorted({text[at : at + size] for text in texts for at in range(len(text)) for size in range(2, LONGEST)})
+    vocab = vocabulary([each for each in pieces if each != END])
+    ids = {token: number for number, token in enumerate(vocab.tokens)}
+    engine = (Llguidance if target == "llguidance" else Xgrammar)(vocab)
+    exported = fmt.export(target, TOOLS, "auto", prefix="").text
+    made = engine.compile(exported) if isinstance(engine, Llguidance) else engine.compile(target, exported)
+    looked = 0
+    for text in texts:
+        if not engine.accepts(made, text):
+            continue
+        matcher = engine.matcher(made)
+        for at, character in enumerate(text):
+            allowed = set(matcher.allowed().tolist())
+            forced = target == "llguidance" and len(allowed) == 1  # then it says one token and no others
+            for size in range(2, 2 if forced else min(LONGEST, len(text) - at + 1)):
+                token = text[at : at + size]
+                assert ids[token.encode()] in allowed, (text[:at], token, text[at + size :])
+            assert all(map(matcher.take, character.encode())), (text[:at], character)
+        looked += 1
+    assert looked, "no output is accepted"

@@ -35,23 +35,6 @@ def test_every_format_exports_without_tools(name: str) -> None:
         assert made.triggers == ()
 
 
-def test_structural_tags_are_json() -> None:
-    made = toolgram.get_format("hermes").export("structural_tag", TOOLS)
-    assert json.loads(made.text)["type"] == "structural_tag"
-
-
-def test_notes_say_what_is_not_enforced() -> None:
-    tools = [tool("f", {"a": {"type": "array", "uniqueItems": True}, "b": {"type": "string", "pattern": "^x+$"}})]
-    fmt = toolgram.get_format("hermes")
-    assert any("uniqueItems" in note for note in fmt.export("llguidance", tools).notes)
-    odd = [tool("f", {"b": {"type": "string", "pattern": r"\bx"}})]
-    for name in ("qwen3_coder", "lfm2"):
-        assert any(
-            "the pattern" in note and "is not enforced" in note
-            for note in toolgram.get_format(name).export("gbnf", odd).notes
-        )
-
-
 @pytest.mark.parametrize(("schema", "told"), [({"type": "array"}, True), ({"type": "string"}, False)])
 def test_a_note_says_that_no_line_end_is_between_elements(schema: dict[str, Any], told: bool) -> None:
     notes = toolgram.get_format("minimax_m3").export("gbnf", [tool("f", {"a": schema})]).notes
@@ -99,6 +82,9 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not any("installed" in note for note in made.notes)
 
 
+NUMBER = {"type": "regex", "pattern": "[0-9]+"}
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
@@ -125,6 +111,10 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"tools": [tool("f", {"\ud800": {"type": "string"}})]}, "surrogates not allowed"),
         ({"tools": [tool("f\ud800", {})]}, "half a character"),
         ({"target": "ebnf", "tools": [tool("f", {"a": False}, ["a"])]}, "the parameters of 'f': .* no value fits"),
+        ({"tools": [{"type": "custom", "name": "code"}]}, r"tools\[0\]: 'code' has the type custom"),
+        ({"tools": [{"type": "custom", "custom": {"name": "code"}}]}, r"tools\[0\]: 'code' has the type custom"),
+        ({"answer_format": NUMBER}, "llguidance has none of"),
+        ({"target": "structural_tag", "json_schema": {}, "answer_format": NUMBER}, "give one of them"),
         ({"json_schema": {"type": "strnig"}}, "json_schema: not a valid JSON Schema"),
         ({"json_schema": {"const": {1, 2}}}, "not a JSON Schema"),
     ],
@@ -136,10 +126,14 @@ def test_one_clear_error(request_: dict[str, Any], words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_custom_tool_with_a_schema_is_a_function() -> None:
+    schema = {"type": "object", "properties": {}}
+    for target in TARGETS:
+        tool_ = {"type": "custom", "name": "f", "input_schema": schema}
+        assert toolgram.get_format("hermes").export(target, [tool_]).text
+
+
 def test_a_name_that_a_format_cannot_write() -> None:
     with pytest.raises(toolgram.ToolgramError, match="cannot be called in functionary_v3_2"):
         toolgram.get_format("functionary_v3_2").export("gbnf", [tool("a>>>b", {})])
     toolgram.get_format("hermes").export("xgrammar", [tool("two words", {})])  # a name in JSON is any text
-
-
-# --- the parts ----------------------------------------------------------------------------------------------------

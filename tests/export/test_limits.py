@@ -11,27 +11,13 @@ import pytest
 import toolgram
 from tests.export.engines import plain_engines
 from tests.export.measuring import WRITTEN, tool
+from tests.export.schema_pool import TEXT, chained, nested
 from toolgram import ToolgramError
 
 for engine in ("llguidance", "tvm_ffi", "numpy"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
 
-TEXT = {"type": "string"}
 MOST_TEXT, MOST_MEMORY = 2_000_000, 30_000_000
-
-
-def nested(depth: int, array: bool = False) -> dict[str, Any]:
-    """Objects or lists in each other."""
-    found: dict[str, Any] = TEXT
-    for _ in range(depth):
-        found = {"type": "array", "items": found} if array else {"type": "object", "properties": {"a": found}}
-    return found
-
-
-def chained(count: int) -> dict[str, Any]:
-    """Definitions that refer to each other in a row."""
-    rows = {f"d{at}": {"type": "object", "properties": {"a": {"$ref": f"#/$defs/d{at + 1}"}}} for at in range(count)}
-    return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {**rows, f"d{count}": TEXT}}
 
 
 def with_one(schema: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +92,7 @@ def test_many_functions() -> None:
 
 
 def test_of_many_optional_members_each_may_be_written() -> None:
-    """They may be repeated, and stand in any order; required ones come in their order."""
+    """They may be repeated, and come in any order; required ones come in their order."""
     schema = {"type": "object", "properties": {f"p{at}": TEXT for at in range(70)}, "required": ["p1", "p3"]}
     for target in ("gbnf", "structural_tag"):
         made = toolgram.get_format("hermes").export(target, [tool("f", {"a": schema}, ["a"])], "required")

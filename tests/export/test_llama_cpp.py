@@ -7,6 +7,7 @@ import random
 import pytest
 
 import toolgram
+from tests.export.llama_cpp_engine import TAKEN_FOR_AN_END, LlamaCppEngines
 from tests.export.measuring import SAMPLES, TOOLS, measure, problem_of
 from tests.export.schema_pool import READ_OTHERWISE, WRITTEN, standard
 from tests.export.test_special_tokens import FORMATS, NAMED, special_of, tokens_of
@@ -19,8 +20,6 @@ for package in ("llama_cpp", "gguf", "jsonschema"):
 
 @pytest.mark.parametrize("name", toolgram.format_names())
 def test_every_export(name: str) -> None:
-    from tests.export.llama_cpp_engine import LlamaCppEngines
-
     figures = measure(toolgram.get_format(name), "gbnf", SAMPLES * 4, engines=LlamaCppEngines)
     assert not figures.problems, "\n".join(figures.problems[:3])
     assert figures.counts["accepted"] == figures.counts["valid"] == SAMPLES * 4
@@ -29,8 +28,6 @@ def test_every_export(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [each for each in WRITTEN if each not in READ_OTHERWISE])
 def test_every_kind_of_schema(kind: str) -> None:
-    from tests.export.llama_cpp_engine import LlamaCppEngines
-
     fmt = toolgram.get_format("hermes")
     tools = [{"type": "function", "function": {"name": "f", "parameters": standard(WRITTEN[kind])}}]
     made = fmt.export("gbnf", tools)
@@ -47,8 +44,6 @@ def test_every_kind_of_schema(kind: str) -> None:
 @pytest.mark.parametrize("form", ["id", "name"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_special_tokens(name: str, form: str) -> None:
-    from tests.export.llama_cpp_engine import TAKEN_FOR_AN_END, LlamaCppEngines
-
     if form == "name" and name not in NAMED:
         return  # GBNF has no name for `[TOOL_CALLS]`, as test_special_tokens says
     fmt = toolgram.get_format(name)
@@ -68,8 +63,6 @@ def test_special_tokens(name: str, form: str) -> None:
 @pytest.mark.parametrize("name", toolgram.format_names())
 def test_a_lazy_grammar_begins_with_its_trigger(name: str) -> None:
     """llama.cpp can leave text alone until a trigger word, and then begins the grammar with that word."""
-    from tests.export.llama_cpp_engine import LlamaCppEngines
-
     fmt = toolgram.get_format(name)
     made = fmt.export("gbnf", TOOLS)
     engine = LlamaCppEngines().load("gbnf", made.text)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.export.schema_pool import READ_OTHERWISE, WRITTEN, pool, spoiled, standard, values
+from tests.export.schema_pool import READ_OTHERWISE, WRITTEN, chained, nested, pool, spoiled, standard, values
 from tests.properties.selection import quarter
 from tests.work import at_most
 from toolgram.export.normalising import normal_form
@@ -76,7 +76,7 @@ def test_what_is_said_twice() -> None:
     assert form_of({"const": 1, "enum": [1, 2]})[0] == {"enum": [1]}
 
 
-def test_alternatives_have_what_stands_beside_them() -> None:
+def test_alternatives_have_what_is_beside_them() -> None:
     form, _ = form_of({"type": "string", "minLength": 2, "anyOf": [{"maxLength": 4}, {"type": "integer"}]})
     assert form == {"type": "string", "minLength": 2, "maxLength": 4}
 
@@ -108,23 +108,6 @@ def shared(depth: int) -> dict[str, Any]:
     made: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
         made = {"type": "object", "properties": {"v": {"anyOf": [made, {"type": "null"}, made]}}}
-    return made
-
-
-def chained(depth: int) -> dict[str, Any]:
-    """A definition in a definition, and so on."""
-    defs: dict[str, Any] = {f"D{at}": closed_cell(f"#/$defs/D{at + 1}") for at in range(depth)}
-    return {"$ref": "#/$defs/D0", "$defs": {**defs, f"D{depth}": {"type": "null"}}}
-
-
-def closed_cell(reference: str) -> dict[str, Any]:
-    return {"type": "object", "properties": {"next": {"$ref": reference}}, "additionalProperties": False}
-
-
-def nested(depth: int) -> dict[str, Any]:
-    made: dict[str, Any] = {"type": "string"}
-    for _ in range(depth):
-        made = {"type": "object", "properties": {"p": made}}
     return made
 
 

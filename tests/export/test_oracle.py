@@ -16,25 +16,8 @@ from tests.export.measuring import PROMPTS, WRITTEN, tool
 from tests.export.writing import mutated, random_output
 from tests.properties.selection import every_format
 from toolgram.export import export_request, expression
+from toolgram.export import expressions as ex
 from toolgram.export.ebnf import excluded
-from toolgram.export.expressions import (
-    Class,
-    Expr,
-    Forbidden,
-    Lit,
-    Member,
-    Members,
-    OtherName,
-    Ref,
-    Repeat,
-    Rules,
-    Seq,
-    Text,
-    Token,
-    choice,
-    seq,
-    star,
-)
 from toolgram.export.passes import changed
 
 for engine in ("llguidance", "tvm_ffi", "numpy"):
@@ -60,19 +43,21 @@ TOOLS = [
 PROBES = frozenset(map(ord, "\n\"'`abcdefghijklmnopqrstuvwxyz_ABCTOL0159 <>[](){}|/\\:,.=-#!?@^~"))
 
 
-def as_dispatched(root: Expr) -> Expr:
+def as_dispatched(root: ex.Expr) -> ex.Expr:
     """The expression with the words that xgrammar looks for: parts of some markers, of which notes tell."""
 
-    def leaf(expr: Expr) -> Expr:
-        if not isinstance(expr, Text) or expr.within is not None:
+    def leaf(expr: ex.Expr) -> ex.Expr:
+        if not isinstance(expr, ex.Text) or expr.within is not None:
             return expr
-        words = Forbidden(excluded(expr, lambda words: None))
-        return Text(words, expr.closer) if expr.closer in words.words else seq(Text(words), Lit(expr.closer))
+        words = ex.Forbidden(excluded(expr, lambda words: None))
+        return (
+            ex.Text(words, expr.closer) if expr.closer in words.words else ex.seq(ex.Text(words), ex.Lit(expr.closer))
+        )
 
     return changed(root, leaf)
 
 
-def check_masks(engine: Engine, root: Expr, output: str) -> None:
+def check_masks(engine: Engine, root: ex.Expr, output: str) -> None:
     """After each character of an output, the same characters may follow."""
     matcher, state = engine.begin(), oracle.begin(root)
     for at, char in enumerate(output):
@@ -105,43 +90,35 @@ def test_every_grammar_is_the_language_of_its_expression(name: str, tool_choice:
         check_masks(grammar, root, min(filter(grammar.accepts, written), key=len, default=""))
 
 
-A, B = Lit("a"), Lit("b")
-ARGUMENTS = (Member("a", A, seq(Lit(","), A), True), Member("b", B, seq(Lit(","), B), False))
-QUOTED = Rules("start", (("start", seq(Lit('"'), Ref("rest"))), ("rest", choice(Lit('"'), seq(A, Ref("rest"))))))
+A, B = ex.Lit("a"), ex.Lit("b")
+ARGUMENTS = (ex.Member("a", A, ex.seq(ex.Lit(","), A), True), ex.Member("b", B, ex.seq(ex.Lit(","), B), False))
+QUOTED = ex.Rules(
+    "start",
+    (("start", ex.seq(ex.Lit('"'), ex.Ref("rest"))), ("rest", ex.choice(ex.Lit('"'), ex.seq(A, ex.Ref("rest"))))),
+)
 
 
 @pytest.mark.parametrize(
     ("root", "good", "bad"),
     [
-        (seq(star(choice(A, B)), Lit("c")), ("c", "abac"), ("", "ab", "cc")),
-        (Repeat(Class(((97, 98),)), 1, 2), ("a", "ba"), ("", "aba")),
-        (Text(Forbidden(("ab", "b]")), "]"), ("]", "aa]"), ("ab]", "b]", "a", "]]")),
-        (Text(Forbidden(("ab",))), ("", "ba"), ("bab",)),
-        (Text(Forbidden(("]",)), "]", Repeat(A, 2, 3)), ("aa]", "aaa]"), ("a]", "ab]", "aaaa]")),
-        (Members(ARGUMENTS, True), ("a", "a,b", "b,a"), ("", "b", "a,a")),
-        (Members(ARGUMENTS, False), ("a", "a,b"), ("", "b", "b,a")),
-        (OtherName(("ab", 'c"')), ('"a"', '"abc"', '"c\\n"', '"c\\\\"', '""'), ('"ab"', '"c\\""', '"a')),
+        (ex.seq(ex.star(ex.choice(A, B)), ex.Lit("c")), ("c", "abac"), ("", "ab", "cc")),
+        (ex.Repeat(ex.Class(((97, 98),)), 1, 2), ("a", "ba"), ("", "aba")),
+        (ex.Text(ex.Forbidden(("ab", "b]")), "]"), ("]", "aa]"), ("ab]", "b]", "a", "]]")),
+        (ex.Text(ex.Forbidden(("ab",))), ("", "ba"), ("bab",)),
+        (ex.Text(ex.Forbidden(("]",)), "]", ex.Repeat(A, 2, 3)), ("aa]", "aaa]"), ("a]", "ab]", "aaaa]")),
+        (ex.Members(ARGUMENTS, True), ("a", "a,b", "b,a"), ("", "b", "a,a")),
+        (ex.Members(ARGUMENTS, False), ("a", "a,b"), ("", "b", "b,a")),
+        (ex.OtherName(("ab", 'c"')), ('"a"', '"abc"', '"c\\n"', '"c\\\\"', '""'), ('"ab"', '"c\\""', '"a')),
         (QUOTED, ('""', '"aa"'), ('"', '"b"')),
     ],
 )
-def test_the_matcher_itself(root: Expr, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
+def test_the_matcher_itself(root: ex.Expr, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
     assert [text for text in good if not oracle.accepts(root, text)] == []
     assert [text for text in bad if oracle.accepts(root, text)] == []
 
 
-@pytest.mark.parametrize("tool_choice", ["auto", "required"])
-@pytest.mark.parametrize("name", ["muse", "muse_glimmer"])
-def test_a_call_may_be_the_first_message(name: str, tool_choice: str) -> None:
-    """No thought and no message to the user must come before it: templates write none if a turn has only calls."""
-    block = '<atem:function_calls>\n<atem:invoke name="get_time">\n</atem:invoke>\n</atem:function_calls>'
-    output, fmt = f" to=get_time<|message|>{block}", toolgram.get_format(name)
-    root, _ = expression(fmt, export_request(TOOLS, tool_choice), None, str)
-    assert oracle.accepts(root, output)
-    assert [call.name for call in fmt.parse(output, TOOLS).tool_calls] == ["get_time"]
-
-
 def test_a_token_is_read_as_one() -> None:
-    root = Seq((Token("<call>", 7), A))
+    root = ex.Seq((ex.Token("<call>", 7), A))
     state = oracle.after_token(oracle.begin(root), "<call>")
     assert oracle.may_end(oracle.after(state, "a"))
     assert not oracle.after_token(oracle.begin(root), "<other>")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.export.measuring import DEEP, WRITTEN
 from tests.export.schema_pool import pool
-from tests.properties.selection import every_format, quarter, seed
+from tests.properties.selection import every_format, seed
 
 for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema_rs"):
     pytest.importorskip(engine, reason="the engines are not here: make test installs them")
@@ -26,7 +26,7 @@ def test_nothing_is_silent(target: str) -> None:
         assert not found["silent"], (name, dict(found))
 
 
-@pytest.mark.parametrize("target", quarter(WRITTEN, "test_a_part_of_the_pool_in_every_format"))
+@pytest.mark.parametrize("target", WRITTEN)
 @every_format
 def test_a_part_of_the_pool_in_every_format(name: str, target: str) -> None:
     from tests.export.pool_figures import figures_of_format

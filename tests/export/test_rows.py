@@ -74,7 +74,7 @@ def probe_tools() -> list[dict[str, Any]]:
     return tools
 
 
-# A prompt that is not the beginning of what the template writes behind it, so that no output fits: template -> prompt.
+# A prompt that is not the beginning of what the template writes after it, so that no output fits: template -> prompt.
 MISMATCHED = {"Kimi-K3": "off"}
 
 

@@ -42,6 +42,11 @@ NAMED = tuple(
 )  # the others' markers look like `[TOOL_CALLS]`, which only a structural tag can name
 
 
+def ids_of(fmt: toolgram.Format) -> dict[str, int]:
+    """The special tokens of a format, with the ids that they have after the bytes."""
+    return {text: 256 + at for at, text in enumerate(special_of(fmt))}
+
+
 def tokens_of(text: str, ids: Mapping[str, int]) -> list[int]:
     """The tokens of an output: markers as theirs, everything else byte by byte."""
     parts = re.split("(" + "|".join(map(re.escape, sorted(ids, key=len, reverse=True))) + ")", text)
@@ -49,7 +54,7 @@ def tokens_of(text: str, ids: Mapping[str, int]) -> list[int]:
 
 
 def is_under_masks(engine: Engine, tokens: Sequence[int]) -> bool:
-    """Whether each token is in the mask before it: llguidance may take a token and have no mask behind it."""
+    """Whether each token is in the mask before it: llguidance may take a token and have no mask after it."""
     matcher = engine.begin()
     for token in tokens:
         if token not in matcher.allowed():
@@ -60,8 +65,8 @@ def is_under_masks(engine: Engine, tokens: Sequence[int]) -> bool:
 
 def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Sequence[str]) -> None:
     fmt = toolgram.get_format(name)
-    special = special_of(fmt)
-    ids = {text: 256 + at for at, text in enumerate(special)}
+    ids = ids_of(fmt)
+    special = tuple(ids)
     made = fmt.export(target, TOOLS, special_tokens=given)
     engine = Engines(special=special).load(target, made.text)
     root, _ = expression(fmt, export_request(TOOLS), None, lambda words: None)
@@ -83,8 +88,8 @@ def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Seque
 @pytest.mark.parametrize("name", FORMATS)
 def test_text_may_spell_out_a_token_where_the_engine_tells_them_apart(name: str) -> None:
     fmt = toolgram.get_format(name)
-    special = special_of(fmt)
-    ids = {text: 256 + at for at, text in enumerate(special)}
+    ids = ids_of(fmt)
+    special = tuple(ids)
     spelled = f"The marker is {special[0]}, as a text."
     header = WRITERS[name](Turn("", content="text")).partition("text")[0]  # of a message of its own, where that has one
     ways = [[*tokens_of(before, ids), *spelled.encode()] for before in {"", header}]
@@ -100,8 +105,8 @@ def test_text_may_spell_out_a_token_where_the_engine_tells_them_apart(name: str)
 def test_what_is_sampled_with_ids_is_read_with_ids(name: str, target: str) -> None:
     """A marker that is a token comes as that token: spelled out in other pieces, the parser would take it for text."""
     fmt = toolgram.get_format(name)
-    special = special_of(fmt)
-    ids = {text: 256 + at for at, text in enumerate(special)}
+    ids = ids_of(fmt)
+    special = tuple(ids)
     made = fmt.export(target, TOOLS, "required", prefix="", special_tokens=ids)
     words = [each for each in words_of(fmt, TOOLS, made.triggers) if not any(text in each for text in special)]
     engine = Engines(words, special).load(target, made.text)
@@ -124,7 +129,7 @@ def test_what_is_sampled_with_ids_is_read_with_ids(name: str, target: str) -> No
 @pytest.mark.parametrize("target", BY_ID)
 @pytest.mark.parametrize("name", FORMATS)
 def test_by_id(name: str, target: str) -> None:
-    accepts_only_tokens(name, target, {text: 256 + at for at, text in enumerate(special_of(toolgram.get_format(name)))})
+    accepts_only_tokens(name, target, ids_of(toolgram.get_format(name)))
 
 
 @pytest.mark.parametrize("target", BY_NAME)
@@ -142,16 +147,15 @@ def test_a_structural_tag_names_any_token(name: str) -> None:
 
 
 def test_a_raw_value_ends_where_it_first_may() -> None:
-    """Else llguidance would have no mask behind the value, where nothing but a token may come."""
+    """Else llguidance would have no mask after the value, where nothing but a token may come."""
     fmt = toolgram.get_format("glm47")
-    special = special_of(fmt)
-    assert "</tool_call>" in special
-    ids = {text: 256 + at for at, text in enumerate(special)}
+    ids = ids_of(fmt)
+    assert "</tool_call>" in ids
     text = "<tool_call>get_page<arg_key>url</arg_key><arg_value>Oslo </b></arg_value></tool_call>"
     made = fmt.export(
         "llguidance", [tool("get_page", {"url": {"type": "string"}}, ["url"])], prefix="", special_tokens=ids
     )
-    engine = Engines(special=special).load("llguidance", made.text)
+    engine = Engines(special=tuple(ids)).load("llguidance", made.text)
     assert is_under_masks(engine, tokens_of(text, ids))
 
 

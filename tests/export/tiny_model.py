@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.export.engines import END
+from tests.integrations.tokenizers_for_tests import byte_tokens
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -15,15 +16,10 @@ TEMPLATE = (
 def saved_model(folder: Path) -> str:
     """Save a model and its tokenizer in a folder, and return its path."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import LlamaConfig, LlamaForCausalLM
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inner = Tokenizer(models.BPE(vocab={char: at for at, char in enumerate(alphabet)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token=END, pad_token=END)
-    tokenizer.chat_template = TEMPLATE
+    tokenizer = byte_tokens(END)
+    tokenizer.pad_token, tokenizer.chat_template = END, TEMPLATE
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     config = LlamaConfig(

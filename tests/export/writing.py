@@ -11,27 +11,7 @@ import json
 import random
 
 from tests.export.schema_pool import values
-from toolgram.export.expressions import (
-    Blanks,
-    Chars,
-    Choice,
-    Class,
-    Expr,
-    Json,
-    Lit,
-    Member,
-    Members,
-    OtherName,
-    Quoted,
-    Ref,
-    Repeat,
-    Rules,
-    Seq,
-    Star,
-    Text,
-    Token,
-    is_wide,
-)
+from toolgram.export import expressions as ex
 from toolgram.export.notations import BASE
 from toolgram.export.texts import text_automaton
 from toolgram.export.writing import narrowed
@@ -58,100 +38,93 @@ class Writer:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.rules: dict[str, Expr] = {}
+        self.rules: dict[str, ex.Expr] = {}
         self.depth = 0
 
-    def write(self, expr: Expr) -> str:
+    def write(self, expr: ex.Expr) -> str:
         """A random output."""
         rng = self.rng
         match expr:
-            case Lit():
+            case ex.Lit():
                 return expr.text
-            case Token():
+            case ex.Token():
                 return expr.text
-            case Chars():
+            case ex.Chars():
                 return self._chars(expr)
-            case Seq():
+            case ex.Seq():
                 return "".join(self.write(part) for part in expr.parts)
-            case Choice():
+            case ex.Choice():
                 self.depth += 1
                 options = expr.options if self.depth < 40 else expr.options[:1]
                 written = self.write(rng.choice(options))
                 self.depth -= 1
                 return written
-            case Star():
+            case ex.Star():
                 return "".join(
                     self.write(expr.body) for _ in range(rng.choice((0, 0, 1, 1, 2)) if self.depth < 20 else 0)
                 )
-            case Json():
+            case ex.Json():
                 schema = json.loads(expr.schema)
                 return json.dumps(next(values(schema, rng, 1)), ensure_ascii=False)
-            case Text():
+            case ex.Text():
                 return self._text(expr)
-            case Members():
+            case ex.Members():
                 return self._members(expr)
-            case Rules():
+            case ex.Rules():
                 outer, self.rules = self.rules, dict(expr.rules)
                 written = self.write(self.rules[expr.start])
                 self.rules = outer
                 return written
-            case Ref():
+            case ex.Ref():
                 leaf = LEAVES.get(expr.name.partition("_")[2]) if expr.name in BASE else None
                 return self._deeper(expr) if leaf is None else leaf
-            case Class():
-                return self._wide(expr) if is_wide(expr.ranges) else chr(rng.choice(expr.ranges)[rng.random() < 0.5])
-            case Repeat():
+            case ex.Class():
+                return self._wide(expr) if ex.is_wide(expr.ranges) else chr(rng.choice(expr.ranges)[rng.random() < 0.5])
+            case ex.Repeat():
                 most = expr.low + 3 if expr.high is None else min(expr.high, expr.low + 3)
                 return "".join(self.write(expr.body) for _ in range(rng.randint(expr.low, most)))
-            case Quoted():
+            case ex.Quoted():
                 return self.write(expr.body)
-            case Blanks():
+            case ex.Blanks():
                 return rng.choice(("", "", " ", "\n  "))
-            case OtherName():
+            case ex.OtherName():
                 begins = {each[:1] for each in expr.but}
                 return next(f'"{name}"' for name in ("~further", "zz", "über") if name[0] not in begins)
         return ""
 
-    def _wide(self, expr: Class) -> str:
+    def _wide(self, expr: ex.Class) -> str:
         liked = [char for char in "ax 0Z-é日" if any(low <= ord(char) <= high for low, high in expr.ranges)]
         return self.rng.choice(liked or ["☃"])
 
-    def _deeper(self, expr: Ref) -> str:
+    def _deeper(self, expr: ex.Ref) -> str:
         self.depth += 1
         written = self.write({**BASE, **self.rules}[expr.name]) if self.depth < 30 else "0"
         self.depth -= 1
         return written
 
-    def _chars(self, expr: Chars) -> str:
+    def _chars(self, expr: ex.Chars) -> str:
         while True:
             length = self.rng.randint(1, min(expr.most, 4))
             text = self.rng.choice(expr.first) + "".join(self.rng.choice(expr.rest) for _ in range(length - 1))
             if text not in expr.but:
                 return text
 
-    def _text(self, expr: Text) -> str:
+    def _text(self, expr: ex.Text) -> str:
         if expr.within is not None:
             return self._text_within(expr)
-        states = text_automaton(expr.forbidden, expr.closer)
         while True:
             text = "".join(self.rng.choice(PROSE) for _ in range(self.rng.randint(0, 3))) + expr.closer
-            at: int | None = 0
-            for index, char in enumerate(text):
-                moves = [move for move in states[at or 0] if (char in move.characters) != move.negated]
-                if not moves or (moves[0].dest is None) != (bool(expr.closer) and index == len(text) - 1):
-                    break
-                at = moves[0].dest
-            else:
+            if taken(expr.forbidden, text, expr.closer):
                 return text
 
-    def _text_within(self, expr: Text) -> str:
+    def _text_within(self, expr: ex.Text) -> str:
         assert expr.within is not None
         begins = {word[0] for word in expr.forbidden.words}
         body = narrowed(expr.within, frozenset(map(ord, begins | set(expr.closer[:1]))))
         return self.write(body) + expr.closer
 
-    def _members(self, expr: Members) -> str:
-        chosen: list[Member] = [
+    def _members(self, expr: ex.Members) -> str:
+        chosen: list[ex.Member] = [
             member for member in expr.members if member.name and (member.required or self.rng.random() < 0.5)
         ]
         if not chosen:
@@ -159,7 +132,18 @@ class Writer:
         return "".join(self.write(each.later if at else each.first) for at, each in enumerate(chosen))
 
 
-def random_output(root: Expr, rng: random.Random) -> str:
+def taken(forbidden: ex.Forbidden, text: str, closer: str = "") -> bool:
+    """Whether the automaton of texts takes one."""
+    states, at = text_automaton(forbidden, closer), 0
+    for place, char in enumerate(text, 1):
+        move = next((each for each in states[at] if (char in each.characters) != each.negated), None)
+        if move is None or move.dest is None:
+            return move is not None and place == len(text)
+        at = move.dest
+    return not closer
+
+
+def random_output(root: ex.Expr, rng: random.Random) -> str:
     """A random output of an expression."""
     return Writer(rng).write(root)
 

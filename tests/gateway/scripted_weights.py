@@ -11,14 +11,16 @@ all of a server's own code.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import anthropic
 import numpy as np
 import openai
+
+from tests.gateway.hearing import heard_from, in_every_way
 
 BEGIN, END = "<|im_start|>", "<|im_end|>"
 _ONE_HEAD = 64
@@ -26,9 +28,9 @@ _FOLLOWS, _CHOSEN, _CARRIED = 1_000.0, 10.0, 100.0
 
 
 class Script(NamedTuple):
-    """What is said behind a prompt that has the character `key` and ends with a line break.
+    """What is said after a prompt that has the character `key` and ends with a line break.
 
-    No piece stands twice in a script. With `circles` the last one is said for ever.
+    No piece is twice in a script. With `circles` the last one is said for ever.
     """
 
     key: str
@@ -141,7 +143,7 @@ def _write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
 
 
 def _letters() -> dict[int, str]:
-    """The letter that stands for each byte in vocabularies of GPT-2's kind."""
+    """The letter of each byte in vocabularies of GPT-2's kind."""
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
     return dict(bytes_to_unicode())
@@ -162,30 +164,22 @@ def chat(address: str) -> Any:
 
 def hears_the_call(address: str) -> None:
     """The call is heard through three APIs, whole and streamed."""
+    for heard in heard_from(address, *in_every_way(f"Book {CALL}", tools=TOOLS)):
+        assert heard.error == "", heard.detail
+        assert (heard.content, heard.finish_reason) == ("I book it.", "tool_calls")
+        assert [(name, json.loads(arguments)) for name, arguments in heard.calls] == [("book", ARGUMENTS)]
+
+
+def ends_and_stops(address: str) -> None:
+    """A stop string that the model spells by other tokens, and a client that leaves: the next one is answered."""
     with chat(address) as client:
-        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS}
-        whole = client.chat.completions.create(**asked).choices[0]
-        with client.chat.completions.stream(**asked) as stream:
-            streamed = stream.get_final_completion().choices[0]
-        for choice in (whole, streamed):
-            assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I book it.")
-            (call,) = choice.message.tool_calls
-            assert (call.function.name, json.loads(call.function.arguments)) == ("book", ARGUMENTS)
-        flat: Any = [{"type": "function", **FUNCTION, "strict": False}]
-        asked = {"model": "tiny", "input": f"Book {CALL}", "tools": flat}
-        response = client.responses.create(**asked)
-        with client.responses.stream(**asked) as stream:
-            live = stream.get_final_response()
-        for each in (response, live):
-            assert each.status == "completed"
-            (item,) = [item for item in each.output if item.type == "function_call"]
-            assert json.loads(item.arguments) == ARGUMENTS
-    with anthropic.Anthropic(base_url=address, api_key="x", max_retries=0, timeout=120) as client:
-        tool: Any = {"name": "book", "input_schema": FUNCTION["parameters"]}
-        asked = {"model": "tiny", "max_tokens": 100, "messages": asking(CALL), "tools": [tool]}
-        said = client.messages.create(**asked)
-        with client.messages.stream(**asked) as stream:
-            final = stream.get_final_message()
-        for each in (said, final):
-            assert [block.type for block in each.content] == ["text", "tool_use"]
-            assert (each.stop_reason, each.content[1].input) == ("tool_use", ARGUMENTS)
+        stopped = client.chat.completions.create(model="tiny", messages=asking(TEXT), stop=["Zürich"]).choices[0]
+        assert (stopped.message.content, stopped.finish_reason) == ("It is sunny in ", "stop")
+        stream = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=4_000, stream=True)
+        for _ in zip(range(5), stream, strict=False):
+            pass
+        stream.close()
+        began = time.monotonic()
+        after = client.chat.completions.create(model="tiny", messages=asking(TEXT)).choices[0]
+        assert after.finish_reason == "stop"
+        assert time.monotonic() - began < 20

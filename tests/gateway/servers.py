@@ -1,4 +1,4 @@
-"""Servers for the gateway's tests: a scripted one behind it, and the gateway itself, both on real sockets."""
+"""Servers for the gateway's tests: a scripted one, and the gateway before it, both on real sockets; and requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +35,25 @@ get, post, open_stream = (
     partial(httpx.stream, timeout=60, verify=False),
 )
 TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
+HI = [{"role": "user", "content": "hi"}]
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: {"messages": HI},
+    RESPONSES: {"input": "hi"},
+    MESSAGES: {"messages": HI, "max_tokens": 9},
+}
+
+
+def text_of_stream(said: Iterable[dict[str, Any]]) -> str:
+    """The text in the data of a stream of any of the three APIs."""
+    text = ""
+    for each in said:
+        text += "".join(choice["delta"].get("content") or "" for choice in each.get("choices", ()))
+        if each.get("type") == "response.output_text.delta":
+            text += each["delta"]
+        elif each.get("type") == "content_block_delta":
+            text += each["delta"].get("text", "")
+    return text
 
 
 @contextmanager
@@ -104,17 +123,15 @@ def answers(address: str) -> bool:
 
 @dataclass
 class Script:
-    """What the server behind does. `texts` are the deltas of its answer; it keeps what it was sent."""
+    """What the server does that the gateway asks. `texts` are the deltas of its answer; it keeps what it was sent."""
 
     texts: Sequence[str] = ("ok",)
     reason: str = "stop"
     stopped_by: str = ""
     status: int = 200
     error: Any = None  # sent with `status`, or in the middle of a stream
-    raw: bytes | None = None  # sent instead of a stream
     ends: bool = True  # says at its end that it is over
     pause: float = 0.0  # before each delta
-    before: float = 0.0  # before it answers at all
     together: int = 0  # so many answers have to be open before one goes on
     loading: bool = False  # says nothing of itself yet
     kind: str = "llama.cpp"
@@ -158,11 +175,8 @@ class Script:
 
     async def answer(self, request: Request) -> Response:
         self.bodies.append(await request.json())
-        await asyncio.sleep(self.before)
         if self.status != 200:
             return JSONResponse(self.error, self.status)
-        if self.raw is not None:
-            return Response(self.raw, media_type="text/event-stream")
         return StreamingResponse(self._stream(request.url.path), media_type="text/event-stream")
 
     async def _stream(self, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Answers through the real clients of OpenAI and Anthropic, whole and streamed, in front of every kind of server."""
+"""Answers and their stop strings through the clients of OpenAI and Anthropic, before every kind of server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ import anthropic
 import httpx
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.gateway.servers import TEMPLATE, Script, gateway_to, get, open_stream
+from tests.gateway.hearing import heard_from, in_every_way
+from tests.gateway.servers import TEMPLATE, Script, gateway_to, get, open_stream, post
+from toolgram.gateway.endings import StopTexts
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.upstreams import UPSTREAMS
 
@@ -34,9 +38,8 @@ def cut(text: str, size: int = 3) -> list[str]:
 @pytest.fixture(scope="module", params=UPSTREAMS)
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, Script]]:
     script = Script(kind=request.param)
-    template = None if request.param == "llama.cpp" else "chatml"
-    files = TemplateFiles(TEMPLATE, "<s>", "<|im_end|>") if template else None
-    with gateway_to(script, files=files) as (address, gateway):
+    files = None if request.param == "llama.cpp" else TemplateFiles(TEMPLATE, "<s>", "<|im_end|>")
+    with gateway_to(script, files=files, reasoning="reasoning") as (address, gateway):
         assert gateway.kind == request.param
         yield address, script
 
@@ -63,57 +66,15 @@ def anthropic_at(address: str) -> anthropic.Anthropic:
     return client
 
 
-def test_chat_whole_and_streamed(served: tuple[str, Script]) -> None:
+def test_whole_and_streamed_through_each_api(served: tuple[str, Script]) -> None:
     address, script = served
     script.texts, script.reason = cut(OUTPUT), "stop"
-    client = openai_at(address)
-    whole = client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
-    with client.chat.completions.stream(
-        model="m", messages=USER, tools=[TOOL], stream_options={"include_usage": True}
-    ) as stream:
-        events = list(stream)
-        streamed = stream.get_final_completion()
-    assert len(events) > 10
-    for completion in (whole, streamed):
-        choice: Any = completion.choices[0]
-        assert choice.finish_reason == "tool_calls"
-        assert choice.message.content == "Adding."
-        assert choice.message.reasoning_content == "Hm."
-        assert [call.function.arguments for call in choice.message.tool_calls] == ARGUMENTS
-        assert completion.usage is not None
-        assert completion.usage.prompt_tokens == 11
-
-
-def test_responses_whole_and_streamed(served: tuple[str, Script]) -> None:
-    address, script = served
-    script.texts, script.reason = cut(OUTPUT), "stop"
-    client = openai_at(address)
-    tool: Any = {"type": "function", "name": "add", "parameters": PARAMETERS, "strict": False}
-    whole: Any = client.responses.create(model="m", input="Add.", tools=[tool])
-    with client.responses.stream(model="m", input="Add.", tools=[tool]) as stream:
-        list(stream)
-        streamed = stream.get_final_response()
-    for response in (whole, streamed):
-        assert response.status == "completed"
-        assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call"]
-        assert response.output_text == "Adding."
-        assert [item.arguments for item in response.output[2:]] == ARGUMENTS
-        assert response.usage.input_tokens == 11
-
-
-def test_messages_whole_and_streamed(served: tuple[str, Script]) -> None:
-    address, script = served
-    script.texts, script.reason = cut(OUTPUT), "stop"
-    client = anthropic_at(address)
-    tool: Any = {"name": "add", "input_schema": PARAMETERS}
-    whole: Any = client.messages.create(model="m", max_tokens=100, messages=USER, tools=[tool])
-    with client.messages.stream(model="m", max_tokens=100, messages=USER, tools=[tool]) as stream:
-        streamed = stream.get_final_message()
-    for message in (whole, streamed):
-        assert message.stop_reason == "tool_use"
-        assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
-        assert [block.input for block in message.content[2:]] == [json.loads(each) for each in ARGUMENTS]
-        assert message.usage.output_tokens > 10
+    for heard in heard_from(address, *in_every_way(tools=[TOOL], usage=True)):
+        assert heard.error == "", heard.detail
+        assert heard.told() == ("Adding.", "Hm.", [("add", each) for each in ARGUMENTS])
+        assert heard.finish_reason == "tool_calls"
+        assert heard.usage.get("prompt_tokens", heard.usage.get("input_tokens")) in (11, None)
+        assert heard.usage.get("completion_tokens", heard.usage.get("output_tokens", 0)) > 10
 
 
 def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) -> None:
@@ -136,17 +97,8 @@ def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) ->
 def test_a_cut_off_answer_says_so(served: tuple[str, Script]) -> None:
     address, script = served
     script.texts, script.reason = cut(OUTPUT[:80]), "length"
-    client, other = openai_at(address), anthropic_at(address)
-    completion = client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
-    assert completion.choices[0].finish_reason == "length"
-    chunks = list(client.chat.completions.create(model="m", messages=USER, tools=[TOOL], stream=True))
-    assert chunks[-1].choices[0].finish_reason == "length"
-    assert client.responses.create(
-        model="m", input="Add.", tools=[{**TOOL["function"], "type": "function"}]
-    ).status == ("incomplete")
-    tool: Any = {"name": "add", "input_schema": PARAMETERS}
-    message = other.messages.create(model="m", max_tokens=9, messages=USER, tools=[tool])
-    assert message.stop_reason == "max_tokens"
+    heard = heard_from(address, *in_every_way(tools=[TOOL]))
+    assert [(each.error, each.finish_reason) for each in heard] == [("", "length")] * 6
     script.reason = "stop"
 
 
@@ -246,13 +198,8 @@ def test_a_grammar_is_sent_where_a_call_is_required(llama: str) -> None:
 
 def test_one_call_where_one_was_asked_for(llama: str) -> None:
     LLAMA.texts = cut(OUTPUT)
-    client = openai_at(llama)
-    whole = client.chat.completions.create(model="m", messages=USER, tools=[TOOL], parallel_tool_calls=False)
-    assert len(whole.choices[0].message.tool_calls or ()) == 1
-    assert whole.choices[0].finish_reason == "tool_calls"
-    with client.chat.completions.stream(model="m", messages=USER, tools=[TOOL], parallel_tool_calls=False) as stream:
-        final = stream.get_final_completion()
-    assert len(final.choices[0].message.tool_calls or ()) == 1
+    for heard in heard_from(llama, *in_every_way(tools=[TOOL], choice="auto", parallel=False)):
+        assert (len(heard.calls), heard.finish_reason) == (1, "tool_calls"), heard.detail
 
 
 def test_several_answers(llama: str) -> None:
@@ -314,3 +261,46 @@ def test_one_of_several_choices_that_fails_ends_the_stream() -> None:
             lines = [line for line in response.iter_lines() if line.startswith("data: {")]
     assert "out of memory" in json.loads(lines[-1][6:])["error"]["message"]
     assert script.open == 0
+
+
+FILES = TemplateFiles(TEMPLATE, eos_token="<|im_end|>")
+
+
+@given(
+    st.lists(st.text("ab", max_size=4), max_size=12),
+    st.lists(st.text("ab", min_size=1, max_size=4), max_size=3),
+)
+def test_the_text_ends_before_the_first_that_is_there(deltas: list[str], stops: list[str]) -> None:
+    """However the text is split: that which is over first."""
+    text = "".join(deltas)
+    places = [(text.find(stop) + len(stop), text.find(stop), stop) for stop in stops if stop in text]
+    expected = min(places)[1:] if places else (len(text), None)
+    for parts in (deltas, list(text), [text]):
+        reader, passed = StopTexts(stops), ""
+        for part in parts:
+            passed += reader.feed(part)
+            assert not any(stop in passed for stop in stops)
+            if reader.found is not None:
+                break
+        else:
+            passed += reader.end()
+        assert (passed, reader.found) == (text[: expected[0]], expected[1])
+
+
+@pytest.mark.parametrize("kind", ["mlx", "openai", "vllm", "ollama", "sglang", "llama.cpp"])
+@pytest.mark.parametrize("more", [0, 1, 50])
+def test_an_answer_is_cut_here(kind: str, more: int) -> None:
+    """The server ends with the stop string in its text, soon after it, or much later."""
+    script = Script(kind=kind, texts=["It is su", "nny in Zü", "rich", *["again "] * more], ends=more < 50)
+    with gateway_to(script, files=FILES, name="mine") as (address, _):
+        ask = {"messages": [{"role": "user", "content": "hi"}], "stop": ["Zürich"]}
+        said = post(f"{address}/v1/chat/completions", json=ask).json()
+        messages = {"model": "m", "max_tokens": 99, "messages": ask["messages"], "stop_sequences": ["Zürich"]}
+        other = post(f"{address}/v1/messages", json=messages).json()
+    assert said["choices"][0]["message"]["content"] == "It is sunny in "
+    assert said["choices"][0]["finish_reason"] == "stop"
+    assert (other["stop_reason"], other["stop_sequence"]) == ("stop_sequence", "Zürich")
+    assert said["usage"]["prompt_tokens"] == (11 if more < 50 else 0)
+    if kind == "mlx":
+        assert script.bodies[0]["model"] == "default_model"
+        assert script.bodies[0]["stop"] == ["<|endoftext|>", "<|im_end|>"]  # those of the family

@@ -12,19 +12,15 @@ from typing import Any
 
 import pytest
 
+from tests.gateway import servers
 from tests.gateway.faults import FAULTS, Fault, rows
 from tests.gateway.faulty import Faulty
-from tests.gateway.servers import TEMPLATE, application_for, get, open_stream, post, running
+from tests.gateway.servers import CHAT, MESSAGES, RESPONSES, TEMPLATE, application_for, get, open_stream, post, running
 from toolgram.gateway.answering import Limits
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings
 
-CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
-BODIES: dict[str, Any] = {
-    CHAT: {"messages": [{"role": "user", "content": "hi"}], "stream_options": {"include_usage": True}},
-    RESPONSES: {"input": "hi"},
-    MESSAGES: {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9},
-}
+BODIES = {**servers.BODIES, CHAT: {**servers.BODIES[CHAT], "stream_options": {"include_usage": True}}}
 PATIENT, IMPATIENT = Limits(idle=30, seconds=30), Limits(idle=0.3, seconds=3)
 FINAL = {
     RESPONSES: {"response.completed", "response.incomplete", "response.failed"},
@@ -96,7 +92,7 @@ def a_stream(address: str, path: str, fault: Fault) -> None:
     assert fault.said in failed
     if not fault.said:
         assert not failed
-        assert text_of_stream(path, [json.loads(each) for each in sent if each != "[DONE]"]) == fault.text
+        assert servers.text_of_stream(json.loads(each) for each in sent if each != "[DONE]") == fault.text
 
 
 def ends_once(path: str, sent: list[str]) -> str:
@@ -124,14 +120,6 @@ def text_of_whole(path: str, said: dict[str, Any]) -> str:
         return said["choices"][0]["message"]["content"] or ""
     items = said["output"] if path == RESPONSES else [{"content": said["content"]}]
     return "".join(part["text"] for item in items for part in item["content"])
-
-
-def text_of_stream(path: str, said: list[dict[str, Any]]) -> str:
-    if path == CHAT:
-        return "".join(choice["delta"].get("content") or "" for each in said for choice in each["choices"])
-    if path == RESPONSES:
-        return "".join(each["delta"] for each in said if each["type"] == "response.output_text.delta")
-    return "".join(each["delta"]["text"] for each in said if each["type"] == "content_block_delta")
 
 
 def test_the_matrix_is_published() -> None:

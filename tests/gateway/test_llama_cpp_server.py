@@ -1,7 +1,7 @@
-"""The gateway in front of a real llama.cpp server, through the real clients: `make test-serve`.
+"""The gateway before a real llama.cpp server, through the real clients: `make test-serve`.
 
 The model has random weights. So a call that comes out valid was made valid by the exported grammar, on its whole way:
-export, request, sampler, stream, parser, adapter, client. Text behind a call is allowed, and such a model writes some.
+export, request, sampler, stream, parser, adapter, client. Text after a call is allowed, and such a model writes some.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ import pytest
 import toolgram
 from tests.export.engines import import_xgrammar
 from tests.gateway.forced import END, FUNCTION, SCHEMA, TOOLS, USER, check
+from tests.gateway.hearing import WITHOUT_THOUGHT, Request, heard_from, in_every_way
 from tests.gateway.servers import application_for, running, started
 from tests.gateway.tiny_model import TEMPLATE, write_model
+from tests.integrations.http_clients import RESPONSES
 from toolgram.derive.sources import gguf_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -59,90 +62,34 @@ def llama(model: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=FORMATS)
 def served(request: pytest.FixtureRequest, llama: str) -> Iterator[str]:
-    settings = Settings(llama, fmt=toolgram.get_format(request.param))
+    settings = Settings(llama, fmt=toolgram.get_format(request.param), reasoning="reasoning")
     app, (gateway,) = asyncio.run(application_for(settings))
     assert (gateway.kind, gateway.model.template_text) == ("llama.cpp", TEMPLATE)
     with running(app) as address:
         yield address
 
 
-def test_forced_calls_are_valid_through_chat(served: str) -> None:
-    with openai.OpenAI(base_url=f"{served}/v1", api_key="x", max_retries=0, timeout=60) as client:
-        named: Any = {"type": "function", "function": {"name": "book"}}
-        for seed, choice in ((1, "required"), (2, named)):
-            asked: Any = {
-                "model": "m",
-                "messages": USER,
-                "tools": TOOLS,
-                "tool_choice": choice,
-                "parallel_tool_calls": False,
-                "temperature": 1.0,
-                "seed": seed,
-                "max_tokens": 400,
-                "reasoning_effort": "none",
-                "logit_bias": END,
-            }
-            whole: Any = client.chat.completions.create(**asked)
-            with client.chat.completions.stream(**asked) as stream:
-                streamed: Any = stream.get_final_completion()
-            for completion in (whole, streamed):
-                assert completion.choices[0].finish_reason == "tool_calls"
-                (call,) = completion.choices[0].message.tool_calls
-                check(call.function.name, call.function.arguments)
+def asked(**more: Any) -> Iterator[Request]:
+    """Requests whose answers have an end, without a thought."""
+    for each in in_every_way("Book.", limit=400, **more):
+        extra = {"logit_bias": END, "seed": 1, "temperature": 1.0, **WITHOUT_THOUGHT[each.api]}
+        if each.tools and each.api == RESPONSES:
+            extra["tools"] = [{"type": "function", **FUNCTION, "strict": True}]  # what is not strict is any object
+        yield replace(each, extra=extra)
 
 
-def test_forced_calls_are_valid_through_responses_and_messages(served: str) -> None:
-    with (
-        openai.OpenAI(base_url=f"{served}/v1", api_key="x", max_retries=0, timeout=60) as client,
-        anthropic.Anthropic(base_url=served, api_key="x", max_retries=0, timeout=60) as other,
-    ):
-        asked: Any = {
-            "model": "m",
-            "input": "Book.",
-            "tools": [{"type": "function", **FUNCTION, "strict": True}],
-            "tool_choice": "required",
-            "parallel_tool_calls": False,
-            "reasoning": {"effort": "none"},
-            "max_output_tokens": 400,
-            "extra_body": {"logit_bias": END, "seed": 1, "temperature": 1.0},
-        }
-        whole = client.responses.create(**asked)
-        with client.responses.stream(**asked) as stream:
-            streamed: Any = stream.get_final_response()
-        for response in (whole, streamed):
-            assert response.status == "completed"
-            (item,) = [each for each in response.output if each.type == "function_call"]
-            check(item.name, item.arguments)
-        tool: Any = {"name": "book", "description": "d", "input_schema": SCHEMA}
-        again: Any = {
-            "model": "m",
-            "max_tokens": 400,
-            "messages": USER,
-            "tools": [tool],
-            "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
-            "thinking": {"type": "disabled"},
-            "extra_body": {"logit_bias": END, "seed": 1, "temperature": 1.0},
-        }
-        said = other.messages.create(**again)
-        with other.messages.stream(**again) as events:
-            live: Any = events.get_final_message()
-        for message in (said, live):
-            assert message.stop_reason == "tool_use"
-            (block,) = [each for each in message.content if each.type == "tool_use"]
-            check(block.name, block.input)
+@pytest.mark.parametrize("choice", ["required", "book"])
+def test_forced_calls_are_valid(served: str, choice: str) -> None:
+    for heard in heard_from(served, *asked(tools=TOOLS, choice=choice, parallel=False)):
+        assert (heard.error, heard.finish_reason) == ("", "tool_calls"), heard.detail
+        (call,) = heard.calls
+        check(*call)
 
 
 def test_an_answer_in_a_schema(served: str) -> None:
-    with openai.OpenAI(base_url=f"{served}/v1", api_key="x", max_retries=0, timeout=60) as client:
-        completion = client.chat.completions.create(
-            model="m",
-            messages=USER,
-            max_tokens=400,
-            reasoning_effort="none",
-            logit_bias=END,
-            response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}},
-        )
-        jsonschema.validate(json.loads(completion.choices[0].message.content or ""), SCHEMA)
+    for heard in heard_from(served, *asked(form=SCHEMA)):
+        assert heard.error == "", heard.detail
+        jsonschema.validate(json.loads(heard.content or ""), SCHEMA)
 
 
 def test_free_text_ends_at_its_limit_and_is_all_there(served: str) -> None:

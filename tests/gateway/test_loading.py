@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import check_row, rows_beside
 from tests.gateway.servers import TEMPLATE
-from toolgram.cli.app import app
 from toolgram.derive import doctor
 from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.engine import Found
@@ -49,48 +48,6 @@ def test_a_format_that_is_named_goes_before_the_template() -> None:
         load_model(Found("openai"), TemplateFiles("{% if %}"))
 
 
-@pytest.mark.parametrize(
-    ("options", "status", "said"),
-    [
-        ([], 2, "--upstream"),
-        (["--upstream", "http://127.0.0.1:9", "--calls", "x"], 2, "--calls is one of"),
-        (["--upstream", "http://127.0.0.1:9", "--gguf", "x", "--template", "y"], 2, "choose one"),
-        (["--upstream", "http://127.0.0.1:9", "--config", "x"], 2, "choose one"),
-        (["--upstream", "http://127.0.0.1:9", "--wait", "0"], 1, "no server answers"),
-        (["--config", "/nowhere.yaml"], 1, "--config /nowhere.yaml: cannot be read"),
-        (["--upstream", "nonsense"], 1, "is an address"),
-        (["--upstream", "http://127.0.0.1:9", "--host", "0.0.0.0"], 1, "API key"),
-        (["--upstream", "http://127.0.0.1:9", "--template", "/nowhere.jinja"], 1, "--template /nowhere.jinja"),
-        (["--upstream", "http://127.0.0.1:9", "--template", __file__ + "c"], 1, "cannot be read"),
-        (["--upstream", "http://127.0.0.1:9", "--model-files", "/nowhere"], 1, "no such directory"),
-    ],
-)
-def test_the_command(options: list[str], status: int, said: str) -> None:
-    result: Any = CliRunner().invoke(app, ["serve", *options])
-    assert result.exit_code == status
-    assert said in result.output
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("models: [", "is not YAML"),
-        ("- models", "needs `models`"),
-        ("models: {}", "needs `models`"),
-        ("models: {a: }", "upstream is missing"),
-        ("models: {a: {upstream: http://127.0.0.1:9, ggfu: x}}", "'ggfu' is not one of them"),
-        ("models: {a: {upstream: 9}}", "'upstream' is not one of them, or its value is not text"),
-        ("models: {a: {upstream: nonsense}}", "is an address"),
-    ],
-)
-def test_a_file_of_servers(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "models.yaml"
-    path.write_text(text)
-    result: Any = CliRunner().invoke(app, ["serve", "--config", str(path)])
-    assert result.exit_code == 1
-    assert said in result.output
-
-
 def test_a_format_that_does_not_fit_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "format_names", lambda: ["hermes", "llama3_json"])
     found = Found("openai")
@@ -98,3 +55,8 @@ def test_a_format_that_does_not_fit_the_template(monkeypatch: pytest.MonkeyPatch
     said = not_fitting(load_model(found, TemplateFiles(TEMPLATE), toolgram.get_format("llama3_json")))
     assert said.startswith("llama3_json reads ")
     assert "hermes" in said
+
+
+@pytest.mark.parametrize("row", rows_beside(__file__), ids=lambda row: row["run"])
+def test_the_command(row: dict[str, Any], root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_row(row, root, tmp_path, monkeypatch)

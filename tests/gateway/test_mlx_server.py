@@ -1,4 +1,4 @@
-"""The gateway in front of MLX-LM's own server on a CPU, through the real clients: `make test-mlx`.
+"""The gateway before MLX-LM's own server on a CPU, through the real clients: `make test-mlx`.
 
 The model's weights are a script, so what has to be heard is known, and MLX computes, samples, decodes and streams it.
 The server takes no grammar. Its completions leave out what it knows as markers itself, and the tests hold what
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -22,11 +21,11 @@ pytest.importorskip("mlx_lm", reason="MLX-LM is not here: `make test-mlx` builds
 
 import openai
 
+from tests.gateway.hearing import heard_from, in_every_way
 from tests.gateway.scripted_weights import (
     ARGUMENTS,
     CALL,
     END,
-    ENDLESS,
     MARKERS,
     OPENED,
     SCRIPTS,
@@ -35,6 +34,7 @@ from tests.gateway.scripted_weights import (
     TOOLS,
     asking,
     chat,
+    ends_and_stops,
     hears_the_call,
     write_model,
 )
@@ -75,7 +75,7 @@ def server(folder: Path) -> Iterator[str]:
 @contextmanager
 def gateway(server: str, folder: Path, template: str = KNOWN) -> Iterator[str]:
     files = files_of(pretrained_source(folder))._replace(template=template)
-    app, (made,) = asyncio.run(application_for(Settings(server, files=files, name="tiny")))
+    app, (made,) = asyncio.run(application_for(Settings(server, files=files, name="tiny", reasoning="reasoning")))
     assert made.kind == "mlx"
     assert END in files.special
     with running(app) as address:
@@ -121,23 +121,11 @@ def test_a_call_cut_at_every_token(served: str, limit: int) -> None:
     assert json.dumps(ARGUMENTS, ensure_ascii=False).startswith(written)
 
 
-def test_a_stop_string_that_the_model_spells_by_other_tokens(served: str) -> None:
+def test_a_stop_string_and_a_client_that_leaves(served: str) -> None:
+    ends_and_stops(served)
     with chat(served) as client:
         said = client.chat.completions.create(model="tiny", messages=asking(TEXT), stop=["Zürich"], n=2)
         assert [each.message.content for each in said.choices] == ["It is sunny in "] * 2
-        assert {each.finish_reason for each in said.choices} == {"stop"}
-
-
-def test_a_client_that_leaves_ends_the_answer(served: str) -> None:
-    with chat(served) as client:
-        stream = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=20_000, stream=True)
-        for _ in zip(range(5), stream, strict=False):
-            pass
-        stream.close()
-        began = time.monotonic()
-        said = client.chat.completions.create(model="tiny", messages=asking(TEXT))
-        assert said.choices[0].finish_reason == "stop"
-        assert time.monotonic() - began < 20
 
 
 def test_a_call_that_must_be_made_is_refused_since_nothing_holds_the_model_to_it(served: str) -> None:
@@ -146,26 +134,18 @@ def test_a_call_that_must_be_made_is_refused_since_nothing_holds_the_model_to_it
 
 
 def test_a_thought_that_the_prompt_opens_is_heard(server: str, folder: Path) -> None:
-    with gateway(server, folder, THINKING) as address, chat(address) as client:
-        for said in (
-            client.chat.completions.create(model="tiny", messages=asking(OPENED), tools=TOOLS).choices[0].message,
-            _final(client, messages=asking(OPENED), tools=TOOLS),
-        ):
-            assert said.reasoning_content.strip() == "Tuesday is not."
+    with gateway(server, folder, THINKING) as address:
+        for said in heard_from(address, *in_every_way(f"Book {OPENED}", tools=TOOLS)):
+            assert (said.reasoning or "").strip() == "Tuesday is not."
             assert said.content == "Monday, then."
-            assert json.loads(said.tool_calls[0].function.arguments) == ARGUMENTS
-
-
-def _final(client: Any, **asked: Any) -> Any:
-    with client.chat.completions.stream(model="tiny", **asked) as stream:
-        return stream.get_final_completion().choices[0].message
+            assert json.loads(said.calls[0][1]) == ARGUMENTS
 
 
 def test_mlx_leaves_a_thought_out_that_the_model_opens(served: str) -> None:
     with chat(served) as client:
         said = client.chat.completions.create(model="tiny", messages=asking(THOUGHT)).choices[0].message
     assert said.content.strip() == "Let me book."
-    assert not getattr(said, "reasoning_content", None)
+    assert not getattr(said, "reasoning", None)
 
 
 def test_mlx_leaves_calls_out_where_its_template_names_their_markers(folder: Path) -> None:

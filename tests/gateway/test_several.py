@@ -1,4 +1,7 @@
-"""Several servers by the names of their models, servers that start later, and what is passed through."""
+"""Several servers by the names of their models, servers that start later, and what is passed through.
+
+Clients know a model by one name, and its server may know it by another.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,27 @@ import httpx
 import pytest
 import yaml
 
-from tests.gateway.servers import Script, application_for, free_port, gateway_to, get, open_stream, post, running
+from tests.gateway.servers import (
+    BODIES,
+    CHAT,
+    HI,
+    TEMPLATE,
+    Script,
+    application_for,
+    free_port,
+    gateway_to,
+    get,
+    open_stream,
+    post,
+    running,
+)
 from toolgram.cli.serving import Upstream, configured
 from toolgram.errors import ToolgramError
 from toolgram.gateway.engine import NoServer
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings, application
 
-USER = [{"role": "user", "content": "hi"}]
-CHAT, PATHS = "/v1/chat/completions", ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 NAMES = ("one", "two")
-
-
-def body_of(path: str, model: str, **more: Any) -> dict[str, Any]:
-    return {"model": model, "max_tokens": 9, ("input" if path.endswith("responses") else "messages"): USER, **more}
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +47,16 @@ def both() -> Iterator[str]:
         yield stack.enter_context(running(app))
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", BODIES)
 def test_a_request_names_its_model(both: str, path: str) -> None:
     for name in NAMES:
-        assert f"I-am-{name}" in post(both + path, json=body_of(path, name)).text
-        with open_stream("POST", both + path, json=body_of(path, name, stream=True)) as response:
+        assert f"I-am-{name}" in post(both + path, json={**BODIES[path], "model": name}).text
+        with open_stream("POST", both + path, json={**BODIES[path], "model": name, "stream": True}) as response:
             said = response.read().decode()
         assert f"I-am-{name}" in said
         assert f'"model":"{name}"' in said.replace(": ", ":")
-    assert post(both + path, json=body_of(path, "three")).status_code == 404
-    assert post(both + path, json={**body_of(path, "three"), "model": 3}).status_code == 404
+    for unknown in ("three", 3):
+        assert post(both + path, json={**BODIES[path], "model": unknown}).status_code == 404
 
 
 def test_the_small_endpoints_of_several(both: str) -> None:
@@ -57,12 +67,15 @@ def test_the_small_endpoints_of_several(both: str) -> None:
         ("one", True),
         ("two", True),
     ]
-    counted = post(f"{both}/v1/messages/count_tokens", json={"model": "two", "messages": USER})
+    counted = post(f"{both}/v1/messages/count_tokens", json={"model": "two", "messages": HI})
     assert counted.json()["input_tokens"] > 0
 
 
 def test_two_models_of_one_name() -> None:
-    with running(Script().app()) as upstream, pytest.raises(ToolgramError, match="two models have one name"):
+    with (
+        running(Script().app()) as upstream,
+        pytest.raises(ToolgramError, match="two models have one name"),
+    ):
         asyncio.run(application(Settings(upstream, name="a"), Settings(upstream, name="a")))
 
 
@@ -95,7 +108,10 @@ def test_a_server_may_start_later() -> None:
 
 
 def test_a_server_that_still_loads_its_model() -> None:
-    with running(Script(loading=True).app()) as upstream, pytest.raises(NoServer, match="loading its model"):
+    with (
+        running(Script(loading=True).app()) as upstream,
+        pytest.raises(NoServer, match="loading its model"),
+    ):
         asyncio.run(application(Settings(upstream, wait=0)))
 
 
@@ -115,3 +131,52 @@ def test_completions_are_passed_through() -> None:
         gateway.client.base_url = httpx.URL("http://127.0.0.1:9")
         assert post(f"{address}/v1/completions", json=body).status_code == 502
         assert "toolgram_answers_in_flight 0.0" in get(f"{address}/metrics").text
+
+
+FILES = TemplateFiles(TEMPLATE, eos_token="<|im_end|>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed", "given", "asked", "heard"),
+    [
+        ("openai", ["served"], {}, "served", "served"),
+        ("vllm", ["served"], {"name": "mine"}, "served", "mine"),
+        ("ollama", ["first", "second"], {"name": "second"}, "second", "second"),
+        ("openai", ["first", "second"], {"name": "mine", "served": "second"}, "second", "mine"),
+        ("vllm", ["first"], {"served": "not-listed"}, "not-listed", "not-listed"),
+    ],
+)
+def test_clients_and_the_server_have_their_own_name(
+    kind: str, listed: list[str], given: dict[str, str], asked: str, heard: str
+) -> None:
+    script = Script(kind=kind, listed=listed)
+    with gateway_to(script, files=FILES, **given) as (address, _):
+        said = post(address + CHAT, json=BODIES[CHAT]).json()
+    assert script.bodies[0]["model"] == asked
+    assert said["model"] == heard
+
+
+def test_a_server_that_lists_no_model_is_asked_for_none() -> None:
+    script = Script(kind="openai", listed=[])
+    with gateway_to(script, files=FILES) as (address, _):
+        said = post(address + CHAT, json=BODIES[CHAT]).json()
+    assert "model" not in script.bodies[0]
+    assert said["model"] == "model"
+
+
+@pytest.mark.parametrize(
+    ("listed", "heard"),
+    [
+        ("/home/me/models/Qwen3-8B/", "Qwen3-8B"),
+        ("C:\\models\\tiny.gguf", "tiny.gguf"),
+        ("./out/tiny", "tiny"),
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("llama3.1:8b", "llama3.1:8b"),
+    ],
+)
+def test_a_name_for_clients_is_no_path(listed: str, heard: str) -> None:
+    script = Script(kind="openai", listed=[listed])
+    with gateway_to(script, files=FILES) as (address, _):
+        said = post(address + CHAT, json=BODIES[CHAT]).json()
+    assert script.bodies[0]["model"] == listed, "the server is asked for the name that it knows"
+    assert said["model"] == heard

@@ -1,4 +1,4 @@
-"""The gateway in front of `transformers serve` on a CPU, through the real clients: part of `make test-vllm-http`.
+"""The gateway before `transformers serve` on a CPU, through the real clients: part of `make test-vllm-http`.
 
 The model's weights are a script, so what has to be heard is known. The server's `/v1/completions` takes text, gives raw
 text and takes no grammar. It leaves special tokens out of its text, which cannot be changed; these markers are none.
@@ -15,6 +15,7 @@ pytest.importorskip("accelerate", reason="`transformers serve` is part of the en
 pytest.importorskip("anthropic", reason="the clients are part of the environment of `make test-vllm-http`")
 
 
+from tests.gateway.hearing import heard_from, in_every_way
 from tests.gateway.scripted_weights import (
     ENDLESS,
     MARKERS,
@@ -23,6 +24,7 @@ from tests.gateway.scripted_weights import (
     THOUGHT,
     asking,
     chat,
+    ends_and_stops,
     hears_the_call,
     write_model,
 )
@@ -43,26 +45,24 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = ["-c", main, "serve", str(folder), "--device", "cpu", "--host", "127.0.0.1", "--port", "{port}"]
     with started(command, folder.parent / "server.log", 300, HF_HUB_OFFLINE="1") as address:
         files = files_of(pretrained_source(folder))
-        app, (made,) = asyncio.run(application_for(Settings(address, files=files, name="tiny", served=str(folder))))
+        app, (made,) = asyncio.run(
+            application_for(Settings(address, files=files, name="tiny", served=str(folder), reasoning="reasoning"))
+        )
         assert made.kind == "openai"
         with running(app) as gateway:
             yield gateway
 
 
-def test_a_thought_and_text(served: str) -> None:
-    with chat(served) as client:
-        for key, content, thought in (
-            (TEXT, "It is sunny in Zürich, and warm.", None),
-            (THOUGHT, "Let me book.", "Monday is free."),
-        ):
-            whole = client.chat.completions.create(model="tiny", messages=asking(key), temperature=0.0, seed=3)
-            with client.chat.completions.stream(model="tiny", messages=asking(key)) as stream:
-                streamed = stream.get_final_completion()
-            for said in (whole, streamed):
-                message = said.choices[0].message
-                assert (message.content, said.choices[0].finish_reason) == (content, "stop")
-                assert (getattr(message, "reasoning_content", None) or None) == thought
-            assert whole.usage.completion_tokens > 4
+@pytest.mark.parametrize(
+    ("key", "content", "thought"),
+    [(TEXT, "It is sunny in Zürich, and warm.", None), (THOUGHT, "Let me book.", "Monday is free.")],
+)
+def test_a_thought_and_text(served: str, key: str, content: str, thought: str | None) -> None:
+    heard = heard_from(served, *in_every_way(f"Book {key}"))
+    assert [(each.content, each.reasoning or None, each.finish_reason) for each in heard] == [
+        (content, thought, "stop")
+    ] * 6
+    assert heard[0].usage["completion_tokens"] > 4
 
 
 def test_a_call_in_three_apis(served: str) -> None:
@@ -70,14 +70,7 @@ def test_a_call_in_three_apis(served: str) -> None:
 
 
 def test_a_limit_a_stop_string_and_a_client_that_leaves(served: str) -> None:
+    ends_and_stops(served)
     with chat(served) as client:
         short = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=7).choices[0]
         assert (short.finish_reason, short.message.content) == ("length", "Once upon a time, again again again again ")
-        stopped = client.chat.completions.create(model="tiny", messages=asking(TEXT), stop=["Zürich"]).choices[0]
-        assert stopped.message.content == "It is sunny in "
-        stream = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=4_000, stream=True)
-        for _ in zip(range(5), stream, strict=False):
-            pass
-        stream.close()
-        after = client.chat.completions.create(model="tiny", messages=asking(TEXT)).choices[0]
-        assert after.finish_reason == "stop"

@@ -4,17 +4,13 @@
 
 Strategy: what a model of random weights writes is noise, so whatever is valid in its answers comes from the grammar
 that it was held to. The vocabulary is Mistral's, which ships inside `mistral-common`; the special tokens of the tested
-formats stand behind it as tokens of their own.
+formats come after it as tokens of their own.
 """
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -118,32 +114,6 @@ def write_model(path: Path, special: Sequence[str], seed: int = 0, template: str
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-@contextmanager
-def serving(model: Path) -> Iterator[str]:
-    """The address of llama.cpp's own server for a model, in a process of its own that ends with the block."""
-    import httpx
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tests.gateway.tiny_model", str(model), str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                if httpx.get(f"{address}/health").status_code == 200:
-                    break
-            except httpx.HTTPError:
-                pass
-            assert process.poll() is None, "the server has ended"
-            time.sleep(0.1)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def serve(path: str, port: int) -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field, make_dataclass
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -22,49 +22,20 @@ ATTRIBUTES = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_p
 OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
 
 
-@dataclass
-class DeltaFunctionCall:
-    name: str | None = None
-    arguments: str | None = None
+def message(kind: str, /, **defaults: Any) -> Any:
+    """A type of messages with these fields; `list` is a new list in each."""
+    fields = [(key, Any, field(default_factory=list) if each is list else each) for key, each in defaults.items()]
+    return make_dataclass(kind, fields, namespace={"model_construct": classmethod(lambda cls, **given: cls(**given))})
 
 
-@dataclass
-class DeltaToolCall:
-    index: int
-    id: str | None = None
-    type: str | None = None
-    function: DeltaFunctionCall | None = None
-
-
-@dataclass
-class DeltaMessage:
-    content: str | None = None
-    reasoning: str | None = None
-    tool_calls: list[DeltaToolCall] = field(default_factory=list)
-
-    @classmethod
-    def model_construct(cls, **fields: Any) -> DeltaMessage:
-        return cls(**fields)
-
-
-@dataclass
-class FunctionCall:
-    name: str
-    arguments: str
-
-
-@dataclass
-class ToolCall:
-    id: str
-    function: FunctionCall
-    type: str = "function"
-
-
-@dataclass
-class ExtractedToolCallInformation:
-    tools_called: bool
-    tool_calls: list[ToolCall]
-    content: str | None = None
+DeltaFunctionCall = message("DeltaFunctionCall", name=None, arguments=None)
+DeltaToolCall = message("DeltaToolCall", index=0, id=None, type=None, function=None)
+DeltaMessage = message("DeltaMessage", content=None, reasoning=None, tool_calls=list)
+FunctionCall = message("FunctionCall", name="", arguments="")
+ToolCall = message("ToolCall", id="", function=None, type="function")
+ExtractedToolCallInformation = message(
+    "ExtractedToolCallInformation", tools_called=False, tool_calls=list, content=None
+)
 
 
 class ToolParser:

@@ -1,7 +1,7 @@
 """Where reasoning ends, for every shipped format and every derived fixture: without tools, forced, thinking on and off.
 
 The pair of parsers runs in the stand-in for vLLM. The engine's own gate is played as vLLM plays it: a grammar holds the
-output from the prompt on where the prompt has ended reasoning, else from the token on that ends it.
+output from the prompt on if the prompt has ended reasoning, else from the token on that ends it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_a_prompt_that_has_begun_the_answer_ends_reasoning(vllm: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
-def test_what_stands_around_a_thought_is_known(name: str, vllm: Any) -> None:
+def test_what_is_around_a_thought_is_known(name: str, vllm: Any) -> None:
     tokenizer, kind = setting(name)
     reasoning = kind(tokenizer, None).reasoning_parser
     if reasoning.served.reasons:
@@ -147,8 +147,8 @@ def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *some(DERIVED, "forced calls")])
-def test_a_forced_call_is_held_to_the_grammar_behind_the_thought(name: str, vllm: Any) -> None:
-    pytest.importorskip("tvm_ffi")  # which xgrammar stands on
+def test_a_forced_call_is_held_to_the_grammar_after_the_thought(name: str, vllm: Any) -> None:
+    pytest.importorskip("tvm_ffi")  # which xgrammar needs
     from tests.export.engines import Xgrammar, vocabulary
     from tests.export.test_rows import probe_tools
 

@@ -38,6 +38,11 @@ def model(says: str, **settings: Any) -> Llama:
     return Llama(says, TEMPLATE, ["<|im_start|>", "<tool_call>", "</tool_call>"], **settings)
 
 
+def choice(llama: Llama, made: Any = None, **options: Any) -> Any:
+    """The choice of a whole answer."""
+    return ask(llama, made, **options)["choices"][0]
+
+
 def ask(llama: Llama, made: Any = None, **options: Any) -> Any:
     """A request with the arguments that `Llama.create_chat_completion` always hands on."""
     always: dict[str, Any] = {
@@ -70,12 +75,12 @@ def test_a_stream() -> None:
 
 
 def test_a_limit_is_the_finish_reason() -> None:
-    assert ask(model(CALL), tools=TOOLS, max_tokens=30)["choices"][0]["finish_reason"] == "length"
+    assert choice(model(CALL), tools=TOOLS, max_tokens=30)["finish_reason"] == "length"
     room = len(f"<|im_start|>user\nHi{END}\n<|im_start|>assistant\n") - 3 * len(END) + 12
     full = ask(model("x" * 500, context=room))
     assert full["choices"][0]["finish_reason"] == "length"
     assert full["usage"]["total_tokens"] == room
-    assert ask(model("ok"), max_tokens=-1)["choices"][0]["finish_reason"] == "stop"
+    assert choice(model("ok"), max_tokens=-1)["finish_reason"] == "stop"
 
 
 def test_a_prompt_that_does_not_fit_is_an_error_at_once() -> None:
@@ -97,9 +102,9 @@ def test_a_forced_call_is_held_by_a_grammar() -> None:
 
 
 def test_stops_end_the_answer_wherever_they_are_cut() -> None:
-    said = ask(model("one STOP two"), stop=["STOP", "never"])["choices"][0]
+    said = choice(model("one STOP two"), stop=["STOP", "never"])
     assert (said["message"]["content"], said["finish_reason"]) == ("one ", "stop")
-    assert ask(model("one STO", end=False), stop="STOP")["choices"][0]["message"]["content"] == "one STO"
+    assert choice(model("one STO", end=False), stop="STOP")["message"]["content"] == "one STO"
 
 
 @pytest.mark.parametrize("stop", ["Gr", "zone", '": "'])
@@ -107,9 +112,7 @@ def test_a_stop_string_ends_no_call(stop: str) -> None:
     """Of tags, whose values nothing else closes; that of a JSON string is cut off anyway."""
     value = "<parameter=zone>\nGreenwich, the old one\n</parameter>"
     text = f"<tool_call>\n<function=get_time>\n{value}\n</function>\n</tool_call>"
-    said = ask(model(text), handler(fmt=toolgram.get_format("qwen3_coder")), tools=TOOLS, stop=["old", stop])[
-        "choices"
-    ][0]
+    said = choice(model(text), handler(fmt=toolgram.get_format("qwen3_coder")), tools=TOOLS, stop=["old", stop])
     for call in said["message"].get("tool_calls") or ():
         with pytest.raises(ValueError, match=r".*"):
             json.loads(call["function"]["arguments"])
@@ -117,7 +120,7 @@ def test_a_stop_string_ends_no_call(stop: str) -> None:
 
 def test_one_call_where_parallel_calls_are_not_wanted() -> None:
     llama = model(CALL + "\n" + CALL + "text")
-    said = ask(llama, tools=TOOLS, parallel_tool_calls=False)["choices"][0]
+    said = choice(llama, tools=TOOLS, parallel_tool_calls=False)
     assert len(said["message"]["tool_calls"]) == 1
     assert llama.generated < len(llama.says)
 
@@ -130,7 +133,7 @@ def test_text_of_special_tokens_opens_no_turn() -> None:
     assert "system" in prompt
 
 
-def test_special_tokens_are_prompt_shows_their_ids() -> None:
+def test_a_spelled_marker_is_no_special_token() -> None:
     """A marker that the model spells is text; here its letters are tokens, and not the token."""
 
     class Spelled(Llama):
@@ -138,17 +141,15 @@ def test_special_tokens_are_prompt_shows_their_ids() -> None:
             yield from [*self.says.encode(), 257]
 
     llama = Spelled(CALL, TEMPLATE, ["<|im_start|>", "<tool_call>", "</tool_call>"])
-    said = ask(llama, tools=TOOLS)["choices"][0]
+    said = choice(llama, tools=TOOLS)
     special = set(toolgram.derive_format(TEMPLATE).program.special.values())
     assert (said["message"].get("tool_calls") is None) == ("<tool_call>" in special)
 
 
-def test_reasoning_is_turned_off_where_the_template_can() -> None:
+@pytest.mark.parametrize("settings", [{"thinking": False}, {"variables": {"enable_thinking": False}}])
+def test_reasoning_is_turned_off_if_the_template_can(settings: dict[str, Any]) -> None:
     llama = model("ok")
-    ask(llama, handler(thinking=False))
-    assert llama.prompts[0].endswith("<think>\n\n</think>\n\n")
-    llama = model("ok")
-    ask(llama, handler(variables={"enable_thinking": False}))
+    ask(llama, handler(**settings))
     assert llama.prompts[0].endswith("<think>\n\n</think>\n\n")
 
 
@@ -179,9 +180,9 @@ def test_a_model_without_template_needs_one() -> None:
     llama = Llama("ok", None, [])
     with pytest.raises(ToolgramError, match="no chat template"):
         ask(llama)
-    assert ask(llama, handler(template=TEMPLATE))["choices"][0]["message"]["content"] == "ok"
+    assert choice(llama, handler(template=TEMPLATE))["message"]["content"] == "ok"
 
 
 def test_the_name_of_the_handler(handlers: dict[str, Any]) -> None:
     import_module(llama_stand_in.MODULE).register(calls="whole")
-    assert ask(model("ok"), handlers["toolgram"])["choices"][0]["message"]["content"] == "ok"
+    assert choice(model("ok"), handlers["toolgram"])["message"]["content"] == "ok"

@@ -41,7 +41,6 @@ def meant(text: str) -> list[int]:
 
 
 IDS = [*spelled(QUOTED), *meant(G), *spelled("\n"), SPECIAL["<|im_end|>"]]
-TEXT = f"{QUOTED}{G}\n<|im_end|>"
 Deltas = Iterable[tuple[str, list[int]]]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import toolgram
+from tests.integrations.tokenizers_for_tests import byte_tokens
 
 HERE = "transformers is not here: make test-vllm installs it"
 transformers: Any = pytest.importorskip("transformers", reason=HERE)
 torch: Any = pytest.importorskip("torch", reason=HERE)
-tokenizers: Any = pytest.importorskip("tokenizers", reason=HERE)
 plugin: Any = import_module("toolgram.integrations.transformers")
 
 OUTPUT = 'Adding ü🎈. <tool_call>\n{"name": "add", "arguments": {"a": "ü"}}\n</tool_call>'
@@ -21,14 +21,7 @@ FMT = toolgram.get_format("hermes")
 
 def tokenizer() -> Any:
     """Every byte is a token; the end of a turn is a special one."""
-    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    words = {letter: number for number, letter in enumerate(sorted(alphabet))}
-    inner = tokenizers.Tokenizer(tokenizers.models.BPE(words, []))
-    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = tokenizers.decoders.ByteLevel()
-    made = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|im_end|>")
-    made.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
-    return made
+    return byte_tokens("<|im_end|>", ["<|im_start|>"])
 
 
 def put_all(streamer: Any, prompt: list[int], output: list[int]) -> None:

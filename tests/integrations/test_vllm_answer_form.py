@@ -20,7 +20,6 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
 from tests.integrations.vllm_ways import OLD
-from tests.integrations.writers import WRITERS, Turn
 from toolgram.integrations.vllm_answer_form import AS_VLLM, FORM_VARIABLE
 
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
@@ -130,14 +129,6 @@ def test_responses_tell_the_client_what_it_asked_for() -> None:
 
 
 @since_033
-def test_a_call_that_is_asked_for_comes_before_the_form_of_an_answer() -> None:
-    asked, good, _ = FORMS["json_schema"]
-    takes = accepted(formed(CLOSED, TOOLS, tool_choice="required", **asked))
-    assert takes(WEATHER)
-    assert not takes(good)
-
-
-@since_033
 @pytest.mark.parametrize(
     "asked",
     [
@@ -177,59 +168,34 @@ def test_a_server_may_leave_forms_to_vllm(monkeypatch: pytest.MonkeyPatch) -> No
     assert request.response_format == plain(asked).response_format
 
 
-@since_033
-def test_a_reasoning_parser_alone_holds_an_answer_to_its_form() -> None:
-    server = hermes(tools=None)
-    asked, good, _ = FORMS["json_schema"]
-    takes = accepted(sent(server, server.request(None, **asked)))
-    assert takes(THOUGHT + good)
-    assert takes(good)
+GOOD = FORMS["json_schema"][1]
 
 
 @since_033
-def test_without_a_parser_of_reasoning_an_answer_of_some_form_has_no_thought() -> None:
-    """It would be content, and no JSON."""
+@pytest.mark.parametrize(
+    ("parsers", "prompt", "tools", "choice", "good", "bad"),
+    [
+        ({}, CLOSED, TOOLS, "required", (WEATHER,), (GOOD,)),
+        ({"tools": None}, UNTOLD, None, None, (THOUGHT + GOOD, GOOD), ()),
+        ({"reasoning": None}, UNTOLD, TOOLS, "auto", (GOOD, WEATHER), (THOUGHT + GOOD,)),  # it would be content
+        ({"reasoning": None}, CLOSED, TOOLS, "auto", (GOOD, WEATHER), (THOUGHT + GOOD,)),
+    ],
+)
+def test_the_form_with_some_parsers(
+    parsers: Any, prompt: str, tools: Any, choice: str | None, good: tuple[str, ...], bad: tuple[str, ...]
+) -> None:
+    server = hermes(**parsers)
+    options = {"tool_choice": choice} if choice else {}
+    takes = accepted(sent(server, server.request(tools, **options, **FORMS["json_schema"][0]), prompt))
+    assert [text for text in good if not takes(text)] == []
+    assert [text for text in bad if takes(text)] == []
+
+
+@since_033
+def test_without_a_parser_of_reasoning_vllm_holds_an_answer_after_a_thought() -> None:
     server = hermes(reasoning=None)
-    asked, good, _ = FORMS["json_schema"]
-    for prompt in (UNTOLD, CLOSED):
-        takes = accepted(sent(server, server.request(TOOLS, **asked), prompt))
-        assert takes(good)
-        assert takes(WEATHER)
-        assert not takes(THOUGHT + good)
-    opened = sent(server, server.request(TOOLS, **asked), OPENED)
+    opened = sent(server, server.request(TOOLS, **FORMS["json_schema"][0]), OPENED)
     assert opened.extract_structured_outputs().json == SCHEMA
-
-
-PROMPTS = {  # behind which no example of the format has a thought; markers, a thought, what is around content
-    "deepseek_v3": ("<｜Assistant｜>", ["<｜Assistant｜>", "<think>", "</think>"], THOUGHT, "", ""),
-    "minicpm5": ("<|im_start|>assistant\n", ["<|im_start|>", "<think>", "</think>"], THOUGHT, "", ""),
-    "solar_open": (
-        "<|im_end|><|begin|>assistant",
-        ["<|im_end|>", "<|begin|>", "<|end|>", "<|think|>", "<|content|>"],
-        "<|think|>Hm.<|end|><|begin|>assistant",
-        "<|content|>",
-        "<|end|>",
-    ),
-}
-
-
-@since_033
-@pytest.mark.parametrize("name", PROMPTS)
-def test_a_model_may_think_where_no_example_does(name: str) -> None:
-    prompt, markers, thought, before, behind = PROMPTS[name]
-    server = Server(Pieces([], markers), f"toolgram_{name}", f"toolgram_{name}")
-    ids = server.tokenizer.encode(prompt)
-    asked, good, bad = FORMS["json_schema"]
-    takes = accepted(server.adjusted(server.request(None, **asked), ids))
-    for text in ("", thought):
-        assert takes(f"{text}{before}{good}{behind}")
-        assert not takes(f"{text}{before}{bad}{behind}")
-    forced = server.adjusted(server.request(TOOLS, tool_choice="required"), ids)
-    call = WRITERS[name](Turn("", calls=(("get_weather", {"city": "Paris"}),)))
-    call = call.removeprefix("<|begin|>assistant").removesuffix("<|calls|>")
-    assert accepted(forced)(call)
-    assert accepted(forced)(thought + call)
-    assert not accepted(forced)(f"{thought}{before}No.{behind}")
 
 
 @since_033

@@ -224,7 +224,7 @@ def test_the_entry_point_is_declared() -> None:
 
 
 def test_a_request_is_adjusted_beside_the_event_loop(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop goes on while that takes its time; after it the request is as it has to be, and an error is told."""
+    """The loop goes on while that takes its time; after it the request is as it has to be, and an error is raised."""
     kind = stand_in.compose("toolgram_hermes", "toolgram_hermes")
     renderer = import_module("vllm.renderers.online_renderer").OnlineRenderer()
     request = stand_in.request(TOOLS)

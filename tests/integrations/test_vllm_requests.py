@@ -18,17 +18,10 @@ pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make tes
 from vllm.parser.abstract_parser import DelegatingParser
 
 import toolgram
+from tests.integrations import vllm_ways as ways
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
-from tests.integrations.vllm_ways import (
-    BOTH,
-    HERMES,
-    OLD,
-    both_ways,
-    hermes_server,
-    specials_of,
-)
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
 from toolgram.integrations.vllm_parsers import ToolgramToolParser
@@ -39,29 +32,29 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture(scope="module")
 def hermes() -> Server:
-    return hermes_server()
+    return ways.hermes_server()
 
 
 @pytest.mark.parametrize("choice", [None, "none"])
 @every_format
-def test_without_calls_the_text_behind_a_thought_is_plain(name: str, choice: str | None) -> None:
-    """Also where it stands between markers of its own, as `<response>` does behind a thought of ernie45."""
+def test_without_calls_the_text_after_a_thought_is_plain(name: str, choice: str | None) -> None:
+    """Also if it is between markers of its own, as `<response>` is after a thought of ernie45."""
     turn = Turn("", reasoning="Hm, so.", content="It is sunny.")
     text = WRITERS[name](turn) if name in WRITERS else ""
     if toolgram.get_format(name).text_only.parse(text, (), "").reasoning is None:
         return  # the notation has no thoughts
-    server = Server(Pieces(specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+    server = Server(Pieces(ways.specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
     options = {"tool_choice": choice} if choice else {}
-    heard = both_ways(server, text, TOOLS if choice else None, **options)
+    heard = ways.both_ways(server, text, TOOLS if choice else None, **options)
     assert (heard.content or "").strip() == turn.content
     assert heard.reasoning == turn.reasoning
 
 
 def test_reasoning_left_out(hermes: Server) -> None:
-    if OLD:
+    if ways.OLD:
         pytest.skip("before 0.33 vLLM streams reasoning that was not asked for")
-    heard = both_ways(hermes, HERMES, include_reasoning=False)
-    assert heard.told() == ("Let me look.", None, BOTH)
+    heard = ways.both_ways(hermes, ways.HERMES, include_reasoning=False)
+    assert heard.told() == ("Let me look.", None, ways.BOTH)
 
 
 def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
@@ -70,13 +63,13 @@ def test_an_old_turn_says_nothing_about_this_one(hermes: Server) -> None:
     assert parser.is_reasoning_end(prompt) is False
     closed = hermes.tokenizer.encode("Hi<|im_end|>\nassistant\n<think></think>")
     assert parser.is_reasoning_end(closed) is True
-    heard = both_ways(hermes, "Yes.", prompt=prompt)
+    heard = ways.both_ways(hermes, "Yes.", prompt=prompt)
     assert heard.told() == ("Yes.", None, [])
 
 
 @pytest.mark.parametrize(("name", "length"), [("mistral_v11", 9), ("mistral_v3", 9), ("hermes", 29)])
 def test_ids_are_in_the_models_style(name: str, length: int) -> None:
-    server = Server(Pieces(specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+    server = Server(Pieces(ways.specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
     text = WRITERS[name](Turn("", calls=(("get_time", {}), ("get_weather", {"city": "x"}))))
     ids = server.tokenizer.encode(text)
     for heard in (server.whole(ids, server.request(TOOLS)), server.stream(ids, server.request(TOOLS), 1)):
@@ -89,8 +82,8 @@ def test_ids_are_in_the_models_style(name: str, length: int) -> None:
 
 @pytest.mark.parametrize(("tools", "reasoning"), [("toolgram_hermes", "qwen3"), ("hermes", "toolgram_hermes")])
 def test_beside_a_parser_of_vllm(tools: str, reasoning: str) -> None:
-    server = Server(Pieces(["<|im_end|>"], specials_of("hermes")), tools, reasoning)
-    ids = server.tokenizer.encode(HERMES)
+    server = Server(Pieces(["<|im_end|>"], ways.specials_of("hermes")), tools, reasoning)
+    ids = server.tokenizer.encode(ways.HERMES)
     for heard in (server.whole(ids, server.request(TOOLS)), server.stream(ids, server.request(TOOLS), 1)):
         assert heard.reasoning == "Hm."
         assert [(name, json.loads(arguments)) for name, arguments in heard.calls] == [
@@ -102,7 +95,6 @@ def test_beside_a_parser_of_vllm(tools: str, reasoning: str) -> None:
 # --- constraints ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not hasattr(toolgram.Format, "export"), reason="this version of toolgram exports no constraints")
 @pytest.mark.parametrize("choice", ["required", "get_weather"])
 @every_format
 def test_a_forced_call_is_held_to_a_grammar_that_xgrammar_takes(name: str, choice: str) -> None:
@@ -111,7 +103,7 @@ def test_a_forced_call_is_held_to_a_grammar_that_xgrammar_takes(name: str, choic
     from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
 
     # markers that are not special: a tag names a special one by its id, which needs the vocabulary
-    server = Server(Pieces([], specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
+    server = Server(Pieces([], ways.specials_of(name)), f"toolgram_{name}", f"toolgram_{name}")
     wanted: Any = choice if choice == "required" else {"type": "function", "function": {"name": choice}}
     request = server.adjusted(server.request(TOOLS, tool_choice=wanted), [0])
     tag = request.structured_outputs.structural_tag
@@ -120,13 +112,6 @@ def test_a_forced_call_is_held_to_a_grammar_that_xgrammar_takes(name: str, choic
     accepts = xgrammar.testing._is_grammar_accept_string
     grammar = xgrammar.Grammar.from_structural_tag(tag)
     assert not accepts(grammar, "No.")
-    if name not in WRITERS:
-        return
-    call = WRITERS[name](Turn("", calls=(("get_weather", {"city": "Paris"}),)))
-    ways = {call}  # a grammar may leave out markers that the parser does not need
-    for marker in [*specials_of(name), ">>>"]:
-        ways |= {way.removeprefix(marker) for way in ways} | {way.removesuffix(marker) for way in ways}
-    assert any(accepts(grammar, way) for way in ways), f"the grammar refuses {call}"
 
 
 @pytest.mark.parametrize("spelled", [True, False])
@@ -142,7 +127,7 @@ def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_
     assert getattr(request, _FROM_THE_FIRST) == spelled
     grammar = xgrammar.Grammar.from_structural_tag(request.structured_outputs.structural_tag)
     accepts = xgrammar.testing._is_grammar_accept_string
-    call = HERMES.partition("</think>")[2].partition("</tool_call>")[0] + "</tool_call>"
+    call = ways.HERMES.partition("</think>")[2].partition("</tool_call>")[0] + "</tool_call>"
     assert accepts(grammar, call)
     assert accepts(grammar, f"<think>Is it <so>?</think>{call}") == spelled, "else the engine lets the thought pass"
     assert not accepts(grammar, f"{call}\n{call}"), "one at a time"
@@ -151,7 +136,7 @@ def test_where_the_end_of_a_thought_is_spelled_the_grammar_holds_from_the_first_
 def test_a_grammar_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """vLLM asks for it in its event loop, which goes on meanwhile; the request has it before the prompt is sent."""
     renderer = pytest.importorskip("vllm.renderers.online_renderer").OnlineRenderer
-    server = hermes_server()
+    server = ways.hermes_server()
     loop_went_on = threading.Event()
     asked: list[bool] = []
 

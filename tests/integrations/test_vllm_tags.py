@@ -36,7 +36,7 @@ def asked(choice: Any) -> Any:
 
 @every_format
 def test_a_call_or_an_answer_may_follow_a_thought_and_need_not(name: str) -> None:
-    """Also where all examples of the format have the thought behind a prompt that has begun it."""
+    """Also if all examples of the format have the thought after a prompt that has begun it."""
     fmt = toolgram.get_format(name)
     if name not in WRITERS or not any(
         fmt.parse(out, TOOLS, prefix).reasoning for prefix, out, _ in canonical_outputs(fmt)

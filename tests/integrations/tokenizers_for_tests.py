@@ -83,22 +83,19 @@ class Pieces:
         return "".join(tokens)
 
 
-def byte_level(specials: Sequence[str], added: Sequence[str] = (), chat_template: str | None = None) -> Any:
+def byte_tokens(eos: str, specials: Sequence[str] = ()) -> Any:
     """A fast tokenizer made of nothing: one token per byte, so that every other character is split."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
-    from vllm.tokenizers.hf import get_cached_tokenizer
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     core = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(alphabet)}, merges=[]))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     core.decoder = decoders.ByteLevel()
-    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in [EOS, *specials]])
-    core.add_tokens([AddedToken(text, special=False, normalized=False) for text in added])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token=EOS)
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in [eos, *specials]])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token=eos)
     tokenizer.add_special_tokens({"additional_special_tokens": list(specials)})
-    tokenizer.chat_template = chat_template
-    return get_cached_tokenizer(tokenizer)
+    return tokenizer
 
 
 def llama3(added: Sequence[str] = ()) -> Any:

@@ -1,0 +1,46 @@
+"""What the official clients hear from a gateway, through three APIs, whole and streamed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
+from tests.integrations.vllm_heard import Heard
+
+# How each API is asked for no thought.
+WITHOUT_THOUGHT: dict[str, dict[str, Any]] = {
+    CHAT: {"reasoning_effort": "none"},
+    RESPONSES: {"reasoning": {"effort": "none"}},
+    MESSAGES: {"thinking": {"type": "disabled"}},
+}
+
+
+@dataclass(frozen=True)
+class Request(Ask):
+    """A request with a text of its own."""
+
+    said: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the user says."""
+        return self.said
+
+
+def heard_from(address: str, *asks: Ask) -> list[Heard]:
+    """The answers to these requests, one after the other."""
+
+    async def hear() -> list[Heard]:
+        clients = Clients(int(address.rpartition(":")[2]))
+        heard = [answer for each in asks for answer in await clients.hear(each)]
+        await clients.close()
+        return heard
+
+    return asyncio.run(hear())
+
+
+def in_every_way(said: str = "Hi", **asked: Any) -> list[Request]:
+    """A request through each API, whole and streamed."""
+    return [Request(0, api, pace, said=said, **asked) for api in APIS for pace in (None, 1)]
