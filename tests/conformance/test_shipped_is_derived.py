@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.conformance import unseen
-from tests.conformance.roundtrip import DATA, Row, by_template, canonical, read_rows, real_templates, run_row
+from tests.conformance.roundtrip import run_row
+from tests.conformance.rows import DATA, by_template, canonical, read_rows, real_templates, rendered
 from tests.derive.test_shapes import report_of
 from tests.properties.selection import quarter
 from toolgram.derive.analysis import analyse
@@ -67,16 +67,6 @@ def derived(template: str) -> Format:
     return toolgram.derive_format(text, bos_token=tokens.bos_token, eos_token=tokens.eos_token)
 
 
-def rows(template: str) -> list[Row]:
-    """What was recorded, or is rendered here; nothing of a template that refuses those messages."""
-    if template in ROWS:
-        return ROWS[template]
-    try:
-        return list(unseen.rows_of(PATHS[template]))
-    except TemplateError:
-        return []
-
-
 def made_from_analysis(template: str) -> Format | None:
     """The format that is written from the analysis, whatever shipped one was taken."""
     tokens = tokens_of(template)
@@ -111,7 +101,7 @@ def test_the_shipped_format_and_the_derived_one_agree(template: str) -> None:
         assert template in NOT_SYNTHESISED
         return
     apart = {}
-    for row in rows(template):
+    for row in ROWS.get(template) or rendered(PATHS[template]):
         one, other = (run_row(fmt, row).got for fmt in (shipped, made))
         assert one is not None
         assert other is not None
