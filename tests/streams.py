@@ -48,9 +48,10 @@ def run(
     tools: Sequence[dict[str, Any]] | None = None,
     prefix: str = "",
     finish_reason: str | None = None,
+    strict: bool = False,
 ) -> tuple[list[Event], toolgram.Message]:
     """All events of one stream, and its message."""
-    parser = fmt.parser(tools=tools, prefix=prefix, call_ids=random_call_ids(seed=7))
+    parser = fmt.parser(tools=tools, prefix=prefix, call_ids=random_call_ids(seed=7), strict=strict)
     events: list[Event] = []
     for chunk in chunks:
         events += parser.feed(chunk)

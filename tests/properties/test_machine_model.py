@@ -10,6 +10,7 @@ state is taken and restored on the way: both must have told the same at the end.
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 from hypothesis import settings
@@ -19,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import toolgram
 from tests.fuzz import tools
 from tests.properties.selection import every_format, fewer
-from tests.strategies import chunkings, fragments, mutated, well_formed
+from tests.strategies import chunkings, fragments, mentions, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
 from toolgram.runtime.stream import PROMPT, READ_AGAIN, REJECTED, TraceStep
@@ -107,6 +108,11 @@ class ParserAndModel(RuleBasedStateMachine):
         self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
 
     @rule(data=st.data())
+    def a_mention(self, data: st.DataObject) -> None:
+        text = data.draw(mentions(self.name))
+        self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
+
+    @rule(data=st.data())
     def an_output_in_pieces(self, data: st.DataObject) -> None:
         token_id = data.draw(NO_TOKEN)
         for character in data.draw(well_formed(self.name)).text:
@@ -119,6 +125,12 @@ class ParserAndModel(RuleBasedStateMachine):
             text, token_id = data.draw(st.sampled_from(sorted(self.special.items())))
             token_id = data.draw(st.just(token_id) | st.sampled_from(sorted(self.special.values())))
             self.feed(text, token_id, data.draw(chunkings(text)))
+
+    @rule()
+    def a_pickle(self) -> None:
+        """The second parser goes on in another process, with its message. A call that is withheld is read again."""
+        if not self.closed:
+            self.other = pickle.loads(pickle.dumps(self.other))
 
     @rule()
     def a_snapshot(self) -> None:
@@ -146,6 +158,7 @@ class ParserAndModel(RuleBasedStateMachine):
             assert self.parser.message.finish_reason == reason
         if not self.restored:
             assert self.other.message.content == self.parser.message.content
+            assert self.other.message.anomalies == self.parser.message.anomalies
             assert calls_of(self.other.message) == calls_of(self.parser.message)
 
     @invariant()
