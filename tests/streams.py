@@ -46,7 +46,7 @@ def run(
     chunks: Iterable[str],
     *,
     tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str = "",
+    prefix: str | None = "",
     finish_reason: str | None = None,
     strict: bool = False,
 ) -> tuple[list[Event], toolgram.Message]:
@@ -212,7 +212,7 @@ def assert_same_however_split(
     text: str,
     *,
     tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str = "",
+    prefix: str | None = "",
     finish_reason: str | None = None,
 ) -> toolgram.Message:
     """The one message that `text` has, whole and streamed."""
