@@ -37,6 +37,7 @@ from tests.conformance.rows import (
     rendered,
 )
 from tests.figures import write_figures
+from tests.page_parts import write_part
 from tests.streams import WHOLE, cut, merged, run, sources
 from toolgram.cli.findings import warnings_of
 from toolgram.derive.comparing import shared_length
@@ -305,17 +306,13 @@ def print_results(results: Sequence[Result], with_rows: bool) -> None:
             print(f"    output {_cut(_shown(outcome.row.output), size=600)}")
 
 
-def page(results: Sequence[Result]) -> str:
-    """The same for the site."""
+RECORDED = "<!-- recorded rows -->", "<!-- /recorded rows -->"  # the parts of the page
+UNSEEN = "<!-- unseen templates -->", "<!-- /unseen templates -->"
+
+
+def part_of_recorded(results: Sequence[Result]) -> str:
+    """The part of the page about recorded rows."""
     lines = [
-        "# Conformance",
-        "",
-        "Written by `make conformance`. Each row is a turn that a real chat template rendered, and the message it "
-        "was rendered from. The format is derived from the template alone; *exact* is the same content, reasoning, "
-        "names and arguments, character for character. *Core cases* are content, one call, two calls, reasoning with "
-        "each, content with a call, nested and empty arguments. *Peer* is the unified parser of llama.cpp on the same "
-        "rows.",
-        "",
         *(f"* {total}" for total in totals(results)),
         "",
         f"toolgram {toolgram.__version__}, Python {platform.python_version()}, Jinja2 {version('jinja2')}; "
@@ -328,23 +325,12 @@ def page(results: Sequence[Result]) -> str:
     if missed := list(misses(results)):
         lines += ["", "## Rows that are not exact", "", "| template | case | why |", "|---|---|---|"]
         lines += [f"| {each.row.template} | {each.row.case} | {each.row.known or 'not yet known'} |" for each in missed]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
-UNSEEN = "## Templates without recorded rows"
-KEPT = "## Shapes that were hard"  # this part of the page is written by hand, and stays
-
-
-def page_of_unseen(unseen: Sequence[Result], results: Sequence[Result]) -> str:
+def part_of_unseen(unseen: Sequence[Result], results: Sequence[Result]) -> str:
     """The part about templates without recorded rows, and about all that no shipped format reads."""
     lines = [
-        UNSEEN,
-        "",
-        "The rows are rendered by `make conformance`, "
-        "independently of derivation: the messages of the recorded rows after the template's own generation prompt. "
-        "Classes of errors were found with them, so that they are no held-out set. `ok` is what the report of the "
-        "derived format says of itself.",
-        "",
         *(f"* {total}" for total in totals_of_unseen([each for each in unseen if each.outcomes])),
         "",
         "| template | exact | report | format |",
@@ -361,7 +347,7 @@ def page_of_unseen(unseen: Sequence[Result], results: Sequence[Result]) -> str:
             if each.unread
         ),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -370,7 +356,7 @@ def main(given: Sequence[str] | None = None) -> int:
     arguments.add_argument("--template", metavar="NAME", default="", help="only the templates with this in their names")
     arguments.add_argument("--folder", metavar="DIR", type=Path, help="templates instead of those of `make templates`")
     arguments.add_argument("--rows", action="store_true", help="show the outputs of the rows that are not exact")
-    arguments.add_argument("--write", metavar="FILE", type=Path, help="write the figures as a page")
+    arguments.add_argument("--write", metavar="FILE", type=Path, help="write the figures on a page")
     options = arguments.parse_args(given)
     rows = by_template(read_rows())
     if not rows:
@@ -389,9 +375,8 @@ def main(given: Sequence[str] | None = None) -> int:
     for total in (*totals(results), *totals_of_unseen([each for each in unseen if each.outcomes])):
         print(total)
     if options.write and not options.template:
-        kept = options.write.read_text(encoding="utf-8").partition(KEPT)
-        text = f"{page(results)}\n{page_of_unseen(unseen, results)}\n{kept[1]}{kept[2]}"
-        options.write.write_text(text, encoding="utf-8", newline="\n")
+        write_part(options.write, *RECORDED, part_of_recorded(results))
+        write_part(options.write, *UNSEEN, part_of_unseen(unseen, results))
         engine = {"Jinja2": version("jinja2"), SOURCES[0].package: SOURCES[0].version}
         write_figures("conformance", "make conformance", figures(results), engine)
         print(f"written: {options.write}")
