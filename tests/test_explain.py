@@ -25,22 +25,6 @@ WELL_FORMED = {
     "mistral_v3": 'Sure. [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]',
     "mistral_v11": '[THINK]Hm.[/THINK]Sure. [TOOL_CALLS]f[ARGS]{"a": 1}',
 }
-# text, where the held region starts, the offset of the character that rejects it
-REJECTED = {
-    "llama3_json": ('See {"name": "f", "size": 3}', 4, 19),
-    "llama4_pythonic": ("See [f(x=open())]", 4, 9),
-    "mistral_v3": ("See [TOOL_CALLS] {]nothing", 4, 18),
-    "mistral_v11": ("See [TOOL_CALLS]f!", 4, 17),
-}
-# text, the offset of the character that breaks the arguments
-MALFORMED = {
-    "llama3_json": ('{"name": "f", "parameters": {"a": tru3}}', 37),
-    "llama4_pythonic": ("[f(a=1, b=open())]", 10),
-    "mistral_v3": ('[TOOL_CALLS] [{"name": "f", "arguments": {"a": tru3}}]', 50),
-    "mistral_v11": ('[TOOL_CALLS]f[ARGS]{"a": tru3}', 28),
-}
-
-
 VERDICTS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("verdicts.json").read_text(encoding="utf-8"))
 
 
@@ -90,30 +74,6 @@ def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     assert not explanation.anomalies
     assert not any(alternative.better for alternative in explanation.alternatives)
     assert explanation.path[-1].dest == "ALL_TOOLS_COMPLETE"
-
-
-@pytest.mark.parametrize("name", REJECTED)
-def test_a_rejected_candidate_says_which_character_spoke_against_it(name: str) -> None:
-    text, start, at = REJECTED[name]
-    explanation = told(name, text)
-    (region,) = explanation.held
-    assert (region.start, region.decided_at, region.outcome) == (start, at, "rejected")
-    assert f"{text[at]!r} at offset {at} does not fit" in region.why
-    assert explanation.verdict.startswith(f"No call was found. What begins at offset {start} (")
-    assert region.why in explanation.verdict
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_arguments_say_where_they_broke(name: str) -> None:
-    text, at = MALFORMED[name]
-    explanation = told(name, text)
-    language = "Python literals" if name == "llama4_pythonic" else "JSON"
-    assert f"1 call (f) is malformed: its arguments stop being {language} at offset {at} ({text[at]!r})." in (
-        explanation.verdict
-    )
-    (anomaly,) = [a for a in explanation.anomalies if a.kind == "malformed"]
-    assert anomaly.offset is not None
-    assert text.index("(" if name == "llama4_pythonic" else "{") < anomaly.offset <= at  # held text is told behind it
 
 
 @pytest.mark.parametrize("name", WELL_FORMED)
