@@ -131,7 +131,7 @@ def _pieces_of_mentions(name: str) -> list[str]:
 
 @st.composite
 def mentions(draw: st.DrawFn, name: str) -> str:
-    """A text in which calls stand, whole and cut, in and after code and thoughts."""
+    """A text in which there are calls, whole and cut, in and after code and thoughts."""
     call, example = simple_call(name)[0], toolgram.get_format(name).example
     literals = [*toolgram.get_format(name).program.literals.values()]
     piece = st.one_of(

@@ -96,7 +96,7 @@ def test_anomalies_can_be_taken_without_a_message() -> None:
         assert len(parser.take_anomalies()) == (400 if keep else 256)
 
 
-def test_an_id_behind_the_arguments_is_kept_beside_the_one_that_was_sent() -> None:
+def test_an_id_after_the_arguments_is_kept_beside_the_one_that_was_sent() -> None:
     fmt = toolgram.get_format("mistral_v3")
     calls = fmt.parse('[TOOL_CALLS] [{"name": "f", "arguments": {}, "id": "bbc5b7ede"}]').tool_calls
     assert [(len(call.id), call.model_id) for call in calls] == [(9, "bbc5b7ede")]

@@ -259,8 +259,8 @@ def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("count", [4, 12, 40])
-def test_ways_that_multiply_behind_a_value_are_refused(count: int, tmp_path: Path) -> None:
-    """Behind a marker that may end a value every way through the machine is followed: a file may ask for very many."""
+def test_ways_that_multiply_after_a_value_are_refused(count: int, tmp_path: Path) -> None:
+    """After a marker that may end a value every way through the machine is followed: a file may ask for very many."""
     grammar, machine = (
         (grammar_home().parent / folder / f"qwen3_coder.{suffix}").read_text(encoding="utf-8")
         for folder, suffix in (("grammars", "lark"), ("machines", "yaml"))

@@ -93,7 +93,7 @@ def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
     assert "remedy" in detail
 
 
-# --- the machine, one fault at a time (put in behind the loader, which refuses most of them) ----------------------
+# --- the machine, one fault at a time (put in after the loader, which refuses most of them) ----------------------
 
 
 def changed(transitions: Callable[[list[Transition]], list[Transition]] = list, **states: State) -> Spec:

@@ -175,12 +175,12 @@ def _more_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _plain(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """No marker stands in the text: it is content, or under the prompt of a thought reasoning."""
+    """No marker is in the text: it is content, or under the prompt of a thought reasoning."""
     return row.kind == "reason" and row.text.strip() in (ours.content, ours.reasoning)
 
 
 def _thoughts(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest as it stands."""
+    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest unchanged."""
     return row.kind == "reason" and bool(ours.reasoning) and ours.reasoning in (theirs.reasoning, theirs.content)
 
 
@@ -289,7 +289,7 @@ def _unknown_schema(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Tokens of the test's own tokenizer stand inside markers or text."""
+    """Tokens of the test's own tokenizer are inside markers or text."""
     return "<bos>" in row.text or "reserved_" in row.text
 
 

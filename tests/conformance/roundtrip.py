@@ -181,7 +181,7 @@ def plain(message: toolgram.Message) -> dict[str, Any]:
     }
 
 
-# What is told of the results.
+# What is said of the results.
 
 COLUMNS = ("template", "exact", "core cases", "format", "warnings", "ms", "peer exact", "trimmed", "fail")
 

@@ -31,7 +31,7 @@ BOS, EOS = "<s>", "</s>"  # of a template that nothing was recorded of
 _IDS = ("a1B2c3D4e", "f5G6h7I8j", "k9L0m1N2o")
 _KEYS = ("reasoning_content", "thinking", "reasoning", "thought")
 
-# Rows that no parser could read as their message, with the reason; each is told of on a page in docs/decisions.
+# Rows that no parser could read as their message, with the reason; each has a page in docs/decisions.
 KNOWN: dict[tuple[str, str], str] = {
     ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", "o2_content_ends_ws"): (
         "blanks beside a marker are dropped, whatever the template renders (docs/decisions/0017)"
@@ -272,7 +272,7 @@ def _turn_end(turns: Turns, form: Mapping[str, Any]) -> str:
 
 
 def _output(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any], end: str) -> tuple[str, str] | None:
-    """The prompt's tail and what the model writes behind it; None where the template does not print the message."""
+    """The prompt's tail and what the model writes after it; None where the template does not print the message."""
     prompt, turn = _prompt(turns, form), _turn(turns, expected, form)
     if prompt is None or turn is None or not _prints(turn, expected):
         return None

@@ -52,7 +52,7 @@ JUDGED_WRONG: dict[str, dict[str, Any]] = {
     },
     # P5: without a finish reason, and with no function declared, the last word may be a part of a name, or prose.
     "mist-114": {"reasoning": "", "content": "[TOOL_CALLS]toolname_no_args", "tool_calls": []},
-    # The blank after the closing bracket stands at a seam: dropped, as after every other call.
+    # The blank after the closing bracket is at a seam: dropped, as after every other call.
     "mist-013": {
         "reasoning": "",
         "content": "Here's the weather info",

@@ -1,6 +1,6 @@
 """Outputs cut off at every character: a call that has begun is cut off, and nothing of a marker is a bracket too many.
 
-Strategy: each format's own examples, cut behind each character.  A closing marker may begin with a shorter marker, or
+Strategy: each format's own examples, cut after each character.  A closing marker may begin with a shorter marker, or
 with a bracket: what is left of it says nothing yet.
 """
 

@@ -79,7 +79,7 @@ def test_a_snapshot_knows_that_the_thought_is_assumed(name: str) -> None:
         assert kinds(parser.message) == expected
 
 
-def test_a_derived_format_starts_behind_its_own_prompt() -> None:
+def test_a_derived_format_starts_after_its_own_prompt() -> None:
     template = (TEMPLATES / "thinking_opened.jinja").read_text(encoding="utf-8")
     fmt = toolgram.derive_format(template, eos_token="</s>")
     assert fmt.report is not None

@@ -1,7 +1,7 @@
 """A brace or a marker that a model writes twice, where only something else can follow: one is dropped.
 
 Strategy: in the examples of every format, each opening brace is doubled, with its closing brace or not, and so is each
-marker after which nothing but another token can stand. The calls are those of the example, and nothing of the markup
+marker after which nothing but another token can come. The calls are those of the example, and nothing of the markup
 is content. A value and a text may hold a marker, so there a second one is kept (`stray_marker`).
 """
 

@@ -36,7 +36,7 @@ def test_an_integer_that_python_refuses_is_no_argument(digits: int, name: str, s
 
 
 def test_work_on_what_waits_is_bounded() -> None:
-    """A comma with a long run of blanks behind it is decided after 64 of them."""
+    """A comma with a long run of blanks after it is decided after 64 of them."""
     parser = toolgram.get_format("mistral_v11").parser()
     parser.feed('[TOOL_CALLS]f[ARGS]{"a": 1,')
     for _ in range(1000):
@@ -50,7 +50,7 @@ def test_the_page_beside_json_repair_is_not_older_than_the_code() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 10_000])
 def test_a_repair_in_a_list_ends_where_its_call_does(size: int) -> None:
-    """A missing comma behind arguments, and then no colon: the call before stands, and the list is read on."""
+    """A missing comma after arguments, and then no colon: the call before it is read, and the list is read on."""
     text = '[TOOL_CALLS][{"name": "a", "arguments": "{}"\n "f" , "arguments": "{}"}, {"name": "b", "arguments": {}}]'
     events, message = run(toolgram.get_format("mistral_v3"), cut(text, size))
     assert sources(events) == text

@@ -175,7 +175,7 @@ def test_json_arguments_are_the_models_own_bytes(name: str, data: st.DataObject)
             and not (written_as_string or read_as_text)
         ):
             assert event.arguments == event.source or (
-                # behind a value that nothing closes, the end of all arguments follows at once
+                # after a value that nothing closes, the end of all arguments follows at once
                 is_tagged(name) and json.JSONDecoder().raw_decode(event.arguments)[0] == json.loads(event.source)
             )
         at += len(event.source)
@@ -199,7 +199,7 @@ def test_any_prefix(name: str, data: st.DataObject) -> None:
 
 
 @every_format
-def test_every_symbol_behind_every_state_that_the_prompt_leads_to(name: str) -> None:
+def test_every_symbol_after_every_state_that_the_prompt_leads_to(name: str) -> None:
     """What the prompt has begun has no source of its own, in whichever state it ends and whatever follows."""
     fmt = toolgram.get_format(name)
     for prefix in contexts(name):
@@ -317,7 +317,7 @@ def _is_quoted(final: Message, at: int) -> bool:
 
 @every_format
 @given(data=st.data())
-def test_no_ids_behind_a_delta_are_ids_that_are_no_markers(name: str, data: st.DataObject) -> None:
+def test_no_ids_after_a_delta_are_ids_that_are_no_markers(name: str, data: st.DataObject) -> None:
     """An empty list says that nothing special was emitted, as other ids do; only None leaves it to the text."""
     fmt = toolgram.get_format(name)
     special = {text: 1_000 + at for at, text in enumerate(fmt.program.special.values())}

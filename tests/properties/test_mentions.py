@@ -26,18 +26,18 @@ REASONS = (None, "stop", "tool_calls", "length", "")
 @pytest.mark.parametrize("place", ["fence", "thought"])
 @pytest.mark.parametrize("size", [0, 1])
 def test_a_call_that_text_follows_in_a_fence_or_a_thought_is_none(name: str, size: int, place: str) -> None:
-    """A real one may come after it, in formats whose calls stand after text."""
+    """A real one may come after it, in formats whose calls come after text."""
     fmt, call = toolgram.get_format(name), simple_call(name)[0]
     opener, closer = thought_markers(name)
     if place == "thought" and (not opener or closer in call or not calls_in_thoughts(name)):
         return
-    before, behind = {
+    before, rest = {
         "fence": ("See:\n```\n", "\n```\nis how it is done. "),
         "thought": (f"{opener}I could write ", f" or wait. {closer}"),
     }[place]
     follows = bool(fmt.parse(f"Hi.\n{call}", prefix="", finish_reason="stop").tool_calls)
     for inner in (call, f"{call}\n{call}"):
-        text = f"{before}{inner}{behind}"
+        text = f"{before}{inner}{rest}"
         for reason in REASONS:
             events, message = run(fmt, cut(text, size), finish_reason=reason)
             check_events(events, text)
