@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -109,7 +110,7 @@ assert toolgram.Parser is type(fmt.parser()) and "Message" in dir(toolgram)
     assert _printed(program, files) == "[]"
 
 
-OTHER = st.sampled_from([None, 7, 0.5, True, [], [[]], {}, {"a": 1}])
+OTHER: st.SearchStrategy[Any] = st.sampled_from([None, 7, 0.5, True, [], [[]], {}, {"a": 1}])
 
 
 @given(data=st.data())

@@ -83,7 +83,7 @@ def check(fmt: Format, optional: set[str]) -> int:
             for blanks in ("", "\n"):
                 count += 1
                 broken = text[:place] + blanks + marker + text[place:]
-                message = fmt.parse(broken, prefix=prefix)
+                message = assert_same_however_split(fmt, broken, prefix=prefix)
                 check_places(message, broken)
                 if calls_of(message) == calls_of(whole):
                     assert message.content == whole.content, broken
@@ -98,14 +98,6 @@ def check(fmt: Format, optional: set[str]) -> int:
 def test_a_closing_marker_after_a_call(name: str) -> None:
     fmt = toolgram.get_format(name)
     assert check(fmt, OPTIONAL.get(name, set())) or not closing_markers(fmt)
-
-
-@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers, split"))
-def test_however_it_is_split(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    for prefix, text, place in some([*outputs(fmt)], name):
-        for marker in closing_markers(fmt):
-            assert_same_however_split(fmt, text[:place] + marker + text[place:], prefix=prefix)
 
 
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers cut off"))

@@ -1,4 +1,4 @@
-"""Python arguments that are wrong in one place: repaired if one reading is possible, and else malformed."""
+"""Digits in Python arguments, of which Python itself reads no more than a limit."""
 
 from __future__ import annotations
 
@@ -11,17 +11,6 @@ from toolgram.limits import MAX_DIGITS
 
 LISTED = "<|tool_call_start|>[f(%s), g(b=2)]<|tool_call_end|>"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-
-
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_what_is_cut_off_is_truncated(reason: str) -> None:
-    fmt = toolgram.get_format("lfm2")
-    text = (LISTED % "c=\"print('a', \"b\")\", y='z'").removesuffix("<|tool_call_end|>")
-    meant = fmt.parse(text + "<|tool_call_end|>").tool_calls[0].arguments
-    for at in range(text.index("(") + 5, text.index("), g")):
-        for call in fmt.parse(text[:at], finish_reason=reason).tool_calls[:1]:
-            assert call.status == "truncated"
-            assert meant.startswith(call.arguments)
 
 
 @pytest.mark.parametrize("size", [MAX_DIGITS, MAX_DIGITS + 1])
