@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.own_format import load_own
 from tests.properties.selection import every_format, fewer
 from tests.strategies import any_text, fragments, outputs
 from tests.streams import calls_of
@@ -134,12 +135,10 @@ def test_the_prompt_moves_the_machine_without_offsets() -> None:
     assert explanation.pieces[0].owner == "reasoning"
 
 
-def test_a_format_of_ones_own_is_compared_with_all_that_ship(root: Path, tmp_path: Path) -> None:
-    for folder, ending in (("grammars", "lark"), ("machines", "yaml")):
-        source = (root / folder / f"mistral_v11.{ending}").read_text()
-        (tmp_path / f"mine.{ending}").write_text(source.replace("mistral_v11", "mine"))
-    fmt = toolgram.load_format(tmp_path / "mine.lark", tmp_path / "mine.yaml")
-    explanation = explain(fmt, WELL_FORMED["llama3_json"])
+def test_a_format_of_ones_own_is_compared_with_all_that_ship(tmp_path: Path) -> None:
+    mistral = toolgram.get_format("mistral_v11")
+    texts = (text.replace("mistral_v11", "own") for text in (mistral.grammar_text, mistral.machine_text))
+    explanation = explain(load_own(tmp_path, *texts), WELL_FORMED["llama3_json"])
     assert {alternative.name for alternative in explanation.alternatives} == set(FORMATS)
     assert explanation.alternatives[0].name == "llama3_json"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests.own_format import load_own
 from tests.streams import assert_same_however_split
 
 MARKERS = {
@@ -90,11 +91,8 @@ def test_a_derived_format_starts_after_its_own_prompt() -> None:
 
 
 def test_a_format_of_two_files_says_its_prompt(tmp_path: Path) -> None:
-    home = toolgram.formats.grammar_home()
-    (tmp_path / "own.lark").write_text((home / "hermes.lark").read_text(encoding="utf-8"), encoding="utf-8")
-    machine = (home.parent / "machines" / "hermes.yaml").read_text(encoding="utf-8")
-    machine = machine.replace("  python_json:", '  generation_prompt: "<think>\\n"\n  python_json:')
-    (tmp_path / "own.yaml").write_text(machine, encoding="utf-8")
-    fmt = toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml")
+    hermes = toolgram.get_format("hermes")
+    machine = hermes.machine_text.replace("  python_json:", '  generation_prompt: "<think>\\n"\n  python_json:')
+    fmt = load_own(tmp_path, hermes.grammar_text, machine)
     assert fmt.generation_prompt == "<think>\n"
     assert fmt.parse("Hm.</think>Yes.").reasoning == "Hm."
