@@ -18,7 +18,8 @@ from tests.generators.json_breakages import broken
 from tests.islands.test_json_repairs import OUTPUTS
 from tests.islands.test_nested_elements import MARK, TOOLS, output
 from tests.islands.test_python_repairs import LISTED
-from tests.streams import assert_same_however_split
+from tests.streams import assert_same_however_split, check_events, cut
+from toolgram.events import ToolCallEnd
 
 XML_TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}]
 XML = '<function name="f"><param name="q">%s</param></function>'
@@ -68,5 +69,13 @@ def test_any_value(kind: str, data: st.DataObject) -> None:
         text = output("").replace(f"{MARK}</invoke>", f"{value}{MARK}</invoke>")
     else:
         text = WRITTEN[name] % value
-    declared = data.draw(st.sampled_from([None, tools]))
-    assert_same_however_split(toolgram.get_format(name), f"{text} More text.", tools=declared)
+    text, fmt, declared = f"{text} More text.", toolgram.get_format(name), data.draw(st.sampled_from([None, tools]))
+    message = assert_same_however_split(fmt, text, tools=declared)
+    parser, events = fmt.parser(declared, "", str), []
+    for delta in cut(text, 3):
+        events += parser.feed(delta)
+        parser = fmt.restore(json.loads(json.dumps(parser.snapshot())), declared, str)
+    events += parser.close()
+    check_events(events, text)
+    statuses = [event.status for event in events if isinstance(event, ToolCallEnd)]
+    assert statuses.count("complete") == [call.status for call in message.tool_calls].count("complete")
