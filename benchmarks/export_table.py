@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 
 import toolgram
-from tests.conformance.roundtrip import by_template, read_rows, real_templates, template_text
+from tests.conformance.rows import by_template, read_rows, real_templates, template_text
 from tests.export.engines import Engines, import_xgrammar
 from tests.export.measuring import TOOLS, WRITTEN, measure
 from tests.export.test_rows import probes_refused, rows_accepted

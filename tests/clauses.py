@@ -180,7 +180,7 @@ def _pieces(text: str, rng: random.Random) -> list[str]:
 
 
 def _cuts(text: str, rng: random.Random) -> list[int]:
-    """Places to cut a text off: some at random, some behind a bracket."""
+    """Places to cut a text off: some at random, some after a bracket."""
     brackets = [at for at, character in enumerate(text, 1) if character in "})]>"]
     return [rng.randint(0, len(text)) for _ in range(3)] + rng.sample(brackets, min(4, len(brackets)))
 

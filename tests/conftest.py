@@ -51,7 +51,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of recorded data that stands beside the repository; where it is absent, tests that need it skip."""
+    """The folder of recorded data beside the repository; where it is absent, tests that need it skip."""
     place = ROOT.parent / "shared"
     if not place.is_dir():
         pytest.skip("no ../shared beside this repository: the recorded outputs are not part of it")

@@ -3,9 +3,9 @@
     python -m tests.exhaustive --length 5 --format hermes
 
 Strategy: the strings are all rows of up to LENGTH symbols (`tests.generators.alphabet`) from the start of an output,
-and all rows of up to LENGTH - 2 symbols behind each beginning that leads into a state of the machine, which reach what
+and all rows of up to LENGTH - 2 symbols after each beginning that leads into a state of the machine, which reach what
 only long strings reach from the start. Each string has two parsers of its own, one that gets it whole and one that gets
-its characters; nothing hides behind a copied state. `tests.clauses` says what must be true of each.
+its characters; nothing hides in a copied state. `tests.clauses` says what must be true of each.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def tasks_from_start(name: str, length: int) -> Iterator[Task]:
         yield name, "", symbol, length - 1
 
 
-def tasks_behind_contexts(name: str, length: int) -> Iterator[Task]:
-    """All strings of up to `length` symbols behind each context."""
+def tasks_after_contexts(name: str, length: int) -> Iterator[Task]:
+    """All strings of up to `length` symbols after each context."""
     for context in contexts(name) if length > 0 else ():
         for symbol in critical_alphabet(name):
             yield name, context, symbol, length - 1
@@ -58,9 +58,9 @@ def do(task: Task) -> Tally:
     return tally
 
 
-def run(name: str, length: int, behind: int, workers: int) -> Tally:
+def run(name: str, length: int, after: int, workers: int) -> Tally:
     """All strings of a format, in processes."""
-    tasks = [*tasks_from_start(name, length), *tasks_behind_contexts(name, behind)]
+    tasks = [*tasks_from_start(name, length), *tasks_after_contexts(name, after)]
     return tallied(name, do, tasks, workers)
 
 
@@ -68,15 +68,15 @@ def main() -> int:
     """The command; 1 where anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.exhaustive", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--length", type=int, default=5, help="symbols from the start of an output (default 5)")
-    parser.add_argument("--behind", type=int, help="symbols behind each context (default: two fewer)")
+    parser.add_argument("--after", type=int, help="symbols after each context (default: two fewer)")
     parser.add_argument("--format", choices=toolgram.format_names(), action="append", help="default: all")
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
-    behind = chosen.length - 2 if chosen.behind is None else chosen.behind
+    after = chosen.length - 2 if chosen.after is None else chosen.after
     failed = False
     for name in chosen.format or toolgram.format_names():
         fmt = toolgram.get_format(name)
-        tally = run(name, chosen.length, behind, chosen.workers)
+        tally = run(name, chosen.length, after, chosen.workers)
         report(f"\r{name}", tally, lambda text, fmt=fmt: check(fmt, text)[0])  # type: ignore[misc]
         failed |= bool(tally.failures)
     return int(failed)

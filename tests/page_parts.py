@@ -1,4 +1,4 @@
-"""A part of a page that a command writes: what stands between two comments of Markdown."""
+"""A part of a page that a command writes: what is between two comments of Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def part(page: Path, begin: str, end: str) -> str:
-    """What stands between `begin` and `end` now, without the blanks around it."""
+    """What is between `begin` and `end` now, without the blanks around it."""
     return page.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0].strip()
 
 

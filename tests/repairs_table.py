@@ -1,4 +1,4 @@
-"""What toolgram and the library json_repair make of broken arguments: writes `docs/repairs.md`.
+"""What toolgram and the library json_repair make of broken arguments: writes the table of `docs/repairs.md`.
 
     python -m tests.repairs_table
 
@@ -19,6 +19,7 @@ import json_repair
 
 import toolgram
 from tests.generators.json_breakages import broken
+from tests.page_parts import write_part
 
 TEXTS = 2000
 SEED = 14
@@ -31,21 +32,7 @@ COLUMNS = (
     "only we find it",
     "differ",
 )
-HEAD = """# Repairs of JSON, beside json_repair
-
-The library json_repair reads a whole text and always gives a value. toolgram repairs while the text arrives, takes
-nothing back, and repairs only what has one reading. Both got the same {texts} broken arguments, each with one
-structural character dropped, doubled, swapped with its neighbour or replaced.
-`python -m tests.repairs_table` writes this page.
-
-* *Still JSON*: the breakage has left valid JSON, which both read as it is.
-* *Repaired alike*: both read the same object.
-* *We refuse, it finds it*: our call is `malformed` or `truncated`, and json_repair has the object that was meant.
-* *We refuse, it guesses*: our call is `malformed` or `truncated`, and json_repair gives another object, silently.
-* *Only we find it*: our call is `complete` with the object that was meant, and json_repair has another one.
-* *Differ*: our call is `complete`, and neither the object that was meant nor that of json_repair.
-
-"""
+PART = "<!-- repairs -->", "<!-- /repairs -->"  # of the page
 
 
 def ours(written: str) -> Any:
@@ -80,16 +67,15 @@ def counts(texts: int = TEXTS) -> dict[str, Counter[str]]:
     return found
 
 
-def page(found: dict[str, Counter[str]]) -> str:
-    """The page, of what `counts` has found."""
+def table(found: dict[str, Counter[str]]) -> str:
+    """The table of the page, of what `counts` has found."""
     rows = [["", *COLUMNS], ["---", *["---:"] * len(COLUMNS)]]
     for breakage in sorted(found):
         rows.append([breakage, *(str(found[breakage][column]) for column in COLUMNS)])
     total = sum(found.values(), Counter())
     rows.append(["all", *(str(total[column]) for column in COLUMNS)])
-    table = "".join("| " + " | ".join(row) + " |\n" for row in rows)
-    return HEAD.format(texts=f"{sum(total.values()):,}".replace(",", " ")) + table
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(counts()))
+    write_part(PAGE, *PART, table(counts()))

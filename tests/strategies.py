@@ -6,21 +6,40 @@ needs nothing here. Where a format has a writer (`tests.integrations.writers`), 
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from hypothesis import strategies as st
 
+import toolgram
+from tests.generators.alphabet import contexts
 from tests.generators.broken_outputs import broken, fragments, grammar_literals
+from tests.generators.calls_in_halves import simple_call
 from tests.generators.grammar_walks import walks
 from tests.generators.suite_cases import random_turn, writable
 from tests.integrations.writers import WRITERS, Turn
+from tests.streams import merged
 from toolgram.runtime.following import GOES_ON, expression_goes_on
 
 __all__ = [
-    "Output", "any_text", "chunkings", "fragments", "grammar_literals", "mutated", "noise", "outputs", "well_formed",
+    "Output", "any_text", "chunkings", "declarations", "fragments", "grammar_literals", "mentions", "mutated", "noise",
+    "outputs", "thought_markers", "well_formed",
 ]  # fmt: skip
+
+
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}
+    for n in ("f", "search", "get_weather")
+]
+# A function that no format's simple call calls, and whose arguments are other ones.
+OTHER_TOOLS = [{"type": "function", "function": {"name": "zz", "parameters": {"type": "object", "properties": {}}}}]
+LONGEST = 12  # pieces of a text about calls
+CODE = ("`", "``", "```", "```json\n", "````\n", "\n```\n", "~", "~~~\n", "\n", "\n\n", " ", "\t")
+PROSE = ("Well. ", "x", "I call {", "}", '{"a": 1}', "[", "]", '"', "\\n", "<", "<|")
 
 
 @dataclass(frozen=True)
@@ -84,14 +103,63 @@ def mutated(draw: st.DrawFn, name: str) -> str:
     return broken(name, pieces, draw(st.randoms(use_true_random=False)))
 
 
+# ------------------------------------------------------------------------------------------------------------ mentions
+
+
+@cache
+def thought_markers(name: str) -> tuple[str, str]:
+    """What opens a thought and what closes it. Both are "" if the format has none."""
+    fmt = toolgram.get_format(name)
+    for opener in sorted(contexts(name), key=len):
+        for closer in fmt.program.literals.values():
+            parser = fmt.parser(prefix="")
+            events = parser.feed(f"{opener}a{closer}b c") + parser.close()
+            told = [(event.type, event.source) for event in merged(events)]
+            if ("reasoning", "a") in told and ("content", "b c") in told:
+                return opener, closer
+    return "", ""
+
+
+def _pieces_of_mentions(name: str) -> list[str]:
+    """What texts about calls are made of."""
+    program = toolgram.get_format(name).program
+    stops = [program.literals[trigger] for trigger in program.stop]
+    roles = [*program.spec.other_roles, "<|im_start|>user\n", "<|im_start|>assistant\n"]
+    opener, closer = thought_markers(name)
+    return [*PROSE, *CODE, *CODE, "<think>", "</think>", *[opener, closer] * 3, *stops, *roles]
+
+
+@st.composite
+def mentions(draw: st.DrawFn, name: str) -> str:
+    """A text in which there are calls, whole and cut, in and after code and thoughts."""
+    call, example = simple_call(name)[0], toolgram.get_format(name).example
+    literals = [*toolgram.get_format(name).program.literals.values()]
+    piece = st.one_of(
+        st.sampled_from(_pieces_of_mentions(name)),
+        st.sampled_from([call, call, f"{call}\n", f"\n{call}", example]),
+        st.integers(1, len(call)).map(lambda at: call[:at]),
+        st.integers(1, len(call)).map(lambda at: call[at:]),
+        st.sampled_from(literals),
+    )
+    return "".join(draw(st.lists(piece, max_size=LONGEST)))
+
+
+def declarations(name: str) -> st.SearchStrategy[list[dict[str, Any]] | None]:
+    """No tools, those that most outputs call, that of a format's simple call, or another one."""
+    (call,) = toolgram.get_format(name).parse(simple_call(name)[0], prefix="", finish_reason="stop").tool_calls
+    schema = {"type": "object", "properties": {key: {} for key in json.loads(call.arguments)}}
+    declared = [{"type": "function", "function": {"name": call.name, "parameters": schema}}]
+    return st.sampled_from([None, TOOLS, declared, OTHER_TOOLS])
+
+
 def any_text() -> st.SearchStrategy[str]:
     """Any str at all, lone surrogates and control characters among them."""
     return st.text(st.characters(), max_size=40)
 
 
 def outputs(name: str) -> st.SearchStrategy[str]:
-    """Everything: well-formed, broken, noise, and text that has nothing to do with the format."""
-    return st.one_of(well_formed(name).map(lambda o: o.text), mutated(name), noise(name), any_text())
+    """Everything: well-formed, broken, noise, calls that are mentioned, and what has nothing to do with the format."""
+    return st.one_of(well_formed(name).map(lambda o: o.text), mutated(name), noise(name), mentions(name), any_text())
 
 
 # ----------------------------------------------------------------------------------------------------------- chunkings

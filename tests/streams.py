@@ -46,11 +46,12 @@ def run(
     chunks: Iterable[str],
     *,
     tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str = "",
+    prefix: str | None = "",
     finish_reason: str | None = None,
+    strict: bool = False,
 ) -> tuple[list[Event], toolgram.Message]:
     """All events of one stream, and its message."""
-    parser = fmt.parser(tools=tools, prefix=prefix, call_ids=random_call_ids(seed=7))
+    parser = fmt.parser(tools=tools, prefix=prefix, call_ids=random_call_ids(seed=7), strict=strict)
     events: list[Event] = []
     for chunk in chunks:
         events += parser.feed(chunk)
@@ -211,7 +212,7 @@ def assert_same_however_split(
     text: str,
     *,
     tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str = "",
+    prefix: str | None = "",
     finish_reason: str | None = None,
 ) -> toolgram.Message:
     """The one message that `text` has, whole and streamed."""

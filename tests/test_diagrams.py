@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import toolgram
-from tests.own_format import MARKER, write_own_format
+from tests.own_format import MARKER, load_own, write_own_format
 from tests.properties import selection
 from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
 from toolgram.observing.paths import canonical_outputs
@@ -23,11 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(params=[*selection.formats_of("test_diagrams"), "own"])
 def fmt(request: pytest.FixtureRequest, tmp_path: Path) -> toolgram.Format:
-    return own(tmp_path) if request.param == "own" else toolgram.get_format(request.param)
-
-
-def own(folder: Path) -> toolgram.Format:
-    return toolgram.load_format(*write_own_format(folder))
+    return load_own(tmp_path) if request.param == "own" else toolgram.get_format(request.param)
 
 
 def read_mermaid(text: str) -> str:
@@ -158,7 +154,7 @@ def test_without_an_output_of_its_own_a_format_has_only_the_whole(tmp_path: Path
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_mermaid_text_cannot_leave_its_label(tmp_path: Path, level: Level) -> None:
-    drawn = own(tmp_path).diagram("mermaid", level)
+    drawn = load_own(tmp_path).diagram("mermaid", level)
     assert MARKER in read_mermaid(drawn)
     body = drawn.partition("stateDiagram-v2\n")[2]
     for line in body.splitlines():
@@ -175,7 +171,7 @@ def test_mermaid_text_cannot_leave_its_label(tmp_path: Path, level: Level) -> No
 
 
 def test_svg_shows_the_text_as_it_is(tmp_path: Path) -> None:
-    tree = ElementTree.fromstring(own(tmp_path).diagram("svg", "whole"))
+    tree = ElementTree.fromstring(load_own(tmp_path).diagram("svg", "whole"))
     texts = ["".join(element.itertext()).strip() for element in tree.iter(f"{SVG}text")]
     assert MARKER in texts
     assert any(text.startswith('Own | "format"; ') for text in texts)  # a tag in a title is left out

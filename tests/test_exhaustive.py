@@ -1,6 +1,6 @@
 """The exhaustive command and the fuzz command, as short as `make test` can afford them, and what they find.
 
-A format has strings of two symbols, one symbol behind contexts, and a few broken outputs, and each run takes some of
+A format has strings of two symbols, one symbol after contexts, and a few broken outputs, and each run takes some of
 them, of some formats. `make exhaustive` and `make fuzz` take the long texts of all.
 """
 
@@ -21,7 +21,7 @@ from toolgram.events import Content, Malformed
 @every_format
 def test_every_string_of_a_few_symbols(name: str) -> None:
     tally = Tally()
-    for task in some([*exhaustive.tasks_from_start(name, 2), *exhaustive.tasks_behind_contexts(name, 1)], name):
+    for task in some([*exhaustive.tasks_from_start(name, 2), *exhaustive.tasks_after_contexts(name, 1)], name):
         tally.add(exhaustive.do(task))
     assert tally.texts > 100
     assert not tally.failures, str(tally.failures)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.own_format import load_own
 from tests.properties.selection import every_format, fewer
 from tests.strategies import any_text, fragments, outputs
 from tests.streams import calls_of
@@ -25,22 +26,6 @@ WELL_FORMED = {
     "mistral_v3": 'Sure. [TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}]',
     "mistral_v11": '[THINK]Hm.[/THINK]Sure. [TOOL_CALLS]f[ARGS]{"a": 1}',
 }
-# text, where the held region starts, the offset of the character that rejects it
-REJECTED = {
-    "llama3_json": ('See {"name": "f", "size": 3}', 4, 19),
-    "llama4_pythonic": ("See [f(x=open())]", 4, 9),
-    "mistral_v3": ("See [TOOL_CALLS] {]nothing", 4, 18),
-    "mistral_v11": ("See [TOOL_CALLS]f!", 4, 17),
-}
-# text, the offset of the character that breaks the arguments
-MALFORMED = {
-    "llama3_json": ('{"name": "f", "parameters": {"a": tru3}}', 37),
-    "llama4_pythonic": ("[f(a=1, b=open())]", 10),
-    "mistral_v3": ('[TOOL_CALLS] [{"name": "f", "arguments": {"a": tru3}}]', 50),
-    "mistral_v11": ('[TOOL_CALLS]f[ARGS]{"a": tru3}', 28),
-}
-
-
 VERDICTS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("verdicts.json").read_text(encoding="utf-8"))
 
 
@@ -90,30 +75,6 @@ def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     assert not explanation.anomalies
     assert not any(alternative.better for alternative in explanation.alternatives)
     assert explanation.path[-1].dest == "ALL_TOOLS_COMPLETE"
-
-
-@pytest.mark.parametrize("name", REJECTED)
-def test_a_rejected_candidate_says_which_character_spoke_against_it(name: str) -> None:
-    text, start, at = REJECTED[name]
-    explanation = told(name, text)
-    (region,) = explanation.held
-    assert (region.start, region.decided_at, region.outcome) == (start, at, "rejected")
-    assert f"{text[at]!r} at offset {at} does not fit" in region.why
-    assert explanation.verdict.startswith(f"No call was found. What begins at offset {start} (")
-    assert region.why in explanation.verdict
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_arguments_say_where_they_broke(name: str) -> None:
-    text, at = MALFORMED[name]
-    explanation = told(name, text)
-    language = "Python literals" if name == "llama4_pythonic" else "JSON"
-    assert f"1 call (f) is malformed: its arguments stop being {language} at offset {at} ({text[at]!r})." in (
-        explanation.verdict
-    )
-    (anomaly,) = [a for a in explanation.anomalies if a.kind == "malformed"]
-    assert anomaly.offset is not None
-    assert text.index("(" if name == "llama4_pythonic" else "{") < anomaly.offset <= at  # held text is told behind it
 
 
 @pytest.mark.parametrize("name", WELL_FORMED)
@@ -174,12 +135,10 @@ def test_the_prompt_moves_the_machine_without_offsets() -> None:
     assert explanation.pieces[0].owner == "reasoning"
 
 
-def test_a_format_of_ones_own_is_compared_with_all_that_ship(root: Path, tmp_path: Path) -> None:
-    for folder, ending in (("grammars", "lark"), ("machines", "yaml")):
-        source = (root / folder / f"mistral_v11.{ending}").read_text()
-        (tmp_path / f"mine.{ending}").write_text(source.replace("mistral_v11", "mine"))
-    fmt = toolgram.load_format(tmp_path / "mine.lark", tmp_path / "mine.yaml")
-    explanation = explain(fmt, WELL_FORMED["llama3_json"])
+def test_a_format_of_ones_own_is_compared_with_all_that_ship(tmp_path: Path) -> None:
+    mistral = toolgram.get_format("mistral_v11")
+    texts = (text.replace("mistral_v11", "own") for text in (mistral.grammar_text, mistral.machine_text))
+    explanation = explain(load_own(tmp_path, *texts), WELL_FORMED["llama3_json"])
     assert {alternative.name for alternative in explanation.alternatives} == set(FORMATS)
     assert explanation.alternatives[0].name == "llama3_json"
 

@@ -94,7 +94,7 @@ def test_a_model_of_none_leads_to_none(model: str) -> None:
 
 
 def test_the_last_name_of_a_path_counts() -> None:
-    """What stands before it is a folder, or an owner."""
+    """What comes before it is a folder, or an owner."""
     paths = {
         "/data/llama-3-finetunes/Qwen3-8B": "hermes",
         "D:\\models\\mistral-nemo\\gpt-oss-20b-Q4_K_M.gguf": "gpt_oss",

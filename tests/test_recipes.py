@@ -1,6 +1,6 @@
 """The recipes of CONTRIBUTING, section "What to touch": each is followed in a copy of the package, file by file.
 
-Strategy: a copy gets what the recipe says and nothing else, at most four files.  Text goes behind a line that is there,
+Strategy: a copy gets what the recipe says and nothing else, at most four files.  Text goes after a line that is there,
 as somebody who follows the recipe would put it.  Then a process of its own uses what was added.
 """
 
@@ -18,7 +18,7 @@ MOST = 4  # files that a recipe may touch
 
 # --- an island: a value in single quotes, in which a quote is written twice -------------------------------------------
 
-ISLAND = '''"""A text in single quotes, as SQL writes it: a quote inside it stands twice."""
+ISLAND = '''"""A text in single quotes, as SQL writes it: a quote inside it is written twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SqlText:
         self.done = self.broken = False
 
     def read(self, text: str, pos: int, final: bool) -> int:
-        """Read on to the end of the text, which the character behind its last quote shows."""
+        """Read on to the end of the text, which the character after its last quote shows."""
         self.out = ""
         while pos < len(text) and not (self.done or self.broken):
             quote = text[pos] == "'"
@@ -150,14 +150,14 @@ from toolgram.derive.tag_skeleton import add_tag_calls
 
 
 def is_arrows(result: DiffAnalysisResult, calls: CallsFormat) -> bool:
-    """Whether an arrow stands between name and arguments."""
+    """Whether an arrow is between name and arguments."""
     at = calls.pattern.index(Slot.NAME) + 1
     between = calls.pattern[at] if at < len(calls.pattern) else ""
     return isinstance(between, str) and "=>" in between
 
 
 def add_arrow_calls(builder: FormatBuilder, result: DiffAnalysisResult, calls: CallsFormat) -> list[str]:
-    """Add the calls. Returns the states behind a call."""
+    """Add the calls. Returns the states after a call."""
     builder.about["title"] = "Arrows"
     return add_tag_calls(builder, calls)
 '''
@@ -211,14 +211,14 @@ def house(root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def follow(house: Path, new: dict[str, str], behind: dict[str, list[tuple[str, str]]]) -> None:
-    """Write the new files, and put text behind lines of others: a line, and what comes behind it."""
-    assert len(new) + len(behind) <= MOST
+def follow(house: Path, new: dict[str, str], after: dict[str, list[tuple[str, str]]]) -> None:
+    """Write the new files, and put text after lines of others: a line, and what follows it."""
+    assert len(new) + len(after) <= MOST
     for name, content in new.items():
         path = house / name
         assert not path.exists()
         path.write_text(content, encoding="utf-8")
-    for name, changes in behind.items():
+    for name, changes in after.items():
         path = house / name
         text = path.read_text(encoding="utf-8")
         for line, added in changes:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.generators.changed_data import changed
 from tests.properties.selection import every_format
 from toolgram.derive import deriving
 from toolgram.spec import cache as spec_cache
@@ -109,18 +110,7 @@ assert toolgram.Parser is type(fmt.parser()) and "Message" in dir(toolgram)
     assert _printed(program, files) == "[]"
 
 
-def _mutated(data: st.DataObject, value: Any) -> Any:
-    """JSON data with one value changed into one of another type, or a key lost."""
-    if isinstance(value, dict) and value and data.draw(st.integers(0, 9)):
-        key = data.draw(st.sampled_from(sorted(value)))
-        if not data.draw(st.integers(0, 5)):
-            return {name: each for name, each in value.items() if name != key}
-        return {**value, key: _mutated(data, value[key])}
-    if isinstance(value, list) and value and data.draw(st.integers(0, 9)):
-        at = data.draw(st.integers(0, len(value) - 1))
-        return [*value[:at], _mutated(data, value[at]), *value[at + 1 :]]
-    other: Any = data.draw(st.sampled_from([None, 7, 0.5, True, "x", [], [[]], {}, {"a": 1}]))
-    return other if type(other) is not type(value) else None
+OTHER: st.SearchStrategy[Any] = st.sampled_from([None, 7, 0.5, True, [], [[]], {}, {"a": 1}])
 
 
 @given(data=st.data())
@@ -128,7 +118,7 @@ def test_data_of_another_shape_is_no_specification(data: st.DataObject) -> None:
     spec = toolgram.get_format("hermes").spec
     good = json.loads(json.dumps(dump(spec)))
     assert load(Spec, good) == spec
-    bad = _mutated(data, good)
+    bad = data.draw(changed(good, [good], OTHER))
     with suppress(ValueError):
         assert json.loads(json.dumps(dump(load(Spec, bad)))) == bad, "nothing was taken for something else"
 

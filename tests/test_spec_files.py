@@ -23,6 +23,7 @@ import yaml
 
 import toolgram
 from tests import test_unreadable_files
+from tests.own_format import load_own
 from tests.properties.selection import quarter
 from tests.work import at_most
 from toolgram import errors
@@ -259,22 +260,18 @@ def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("count", [4, 12, 40])
-def test_ways_that_multiply_behind_a_value_are_refused(count: int, tmp_path: Path) -> None:
-    """Behind a marker that may end a value every way through the machine is followed: a file may ask for very many."""
-    grammar, machine = (
-        (grammar_home().parent / folder / f"qwen3_coder.{suffix}").read_text(encoding="utf-8")
-        for folder, suffix in (("grammars", "lark"), ("machines", "yaml"))
-    )
+def test_ways_that_multiply_after_a_value_are_refused(count: int, tmp_path: Path) -> None:
+    """After a marker that may end a value every way through the machine is followed: a file may ask for very many."""
+    fmt = toolgram.get_format("qwen3_coder")
+    grammar, machine = fmt.grammar_text, fmt.machine_text
     places = range(count)
     states = ", ".join(f"X{at}" for at in places)
     grammar += "".join(f'M{at}: "<m{at}>"\n' for at in places) + f"rest: {' | '.join(f'M{at}' for at in places)}\n"
     rows = "".join(f"    - {{trigger: M{at}, source: [TOOL_COMPLETE, {states}], dest: X{at}}}\n" for at in places)
     added = f"  states: [{{names: [{states}], tags: [content]}}]\n  transitions:\n{rows}"
     machine = machine.replace("  transitions:\n", added)
-    (tmp_path / "own.lark").write_text(grammar, encoding="utf-8")
-    (tmp_path / "own.yaml").write_text(machine, encoding="utf-8")
     with at_most(calls=5_000_000), pytest.raises(FormatError, match="more than 2000 ways"):
-        toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml")
+        load_own(tmp_path, grammar, machine)
 
 
 def _noting(make: Callable[..., None], reached: set[tuple[str, int]]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.own_format import MARKER, write_own_format
+from tests.own_format import MARKER, load_own
 from tests.properties import selection
 from toolgram.pages.formats import Finding, page, page_name, picture_name, stale_pages, write_pages
 from toolgram.pages.tables import refreshed
@@ -34,7 +34,7 @@ def agreed(fmt: toolgram.Format) -> Sequence[Finding]:
 @pytest.fixture(params=[*selection.formats_of("test_spec_pages"), "own"])
 def fmt(request: pytest.FixtureRequest, tmp_path: Path) -> toolgram.Format:
     if request.param == "own":
-        return toolgram.load_format(*write_own_format(tmp_path))
+        return load_own(tmp_path)
     return toolgram.get_format(request.param)
 
 
@@ -88,7 +88,7 @@ def test_findings_are_told_as_they_are_and_without_paths(fmt: toolgram.Format) -
 
 
 def test_a_hostile_marker_cannot_break_a_cell(tmp_path: Path) -> None:
-    text = page(toolgram.load_format(*write_own_format(tmp_path)), agreed)
+    text = page(load_own(tmp_path), agreed)
     rows = [row for row in table(text, "Machine") if row[4] == "OPEN"]
     assert [row[3] for row in rows] == [MARKER]
 

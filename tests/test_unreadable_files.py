@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests.own_format import load_own, write_own_format
 from toolgram.errors import FormatError
 
 FORMAT = toolgram.get_format("mistral_v11")
@@ -25,9 +26,7 @@ def _unreadable(folder: Path) -> list[Path]:
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     grammar, machine = TEXTS
-    good = tmp_path / "good.lark", tmp_path / "good.yaml"
-    for path, text in zip(good, (grammar, machine), strict=True):
-        path.write_text(text, encoding="utf-8")
+    good = write_own_format(tmp_path, grammar, machine)
     toolgram.load_format(*good)
     for path in _unreadable(tmp_path):
         for files in ((path, good[1]), (good[0], path)):
@@ -37,10 +36,8 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_an_endless_file_is_not_imported(tmp_path: Path) -> None:
     (tmp_path / "zero.lark").symlink_to("/dev/zero")
-    (tmp_path / "own.lark").write_text("%import .zero (x)\nstart: x\n", encoding="utf-8")
-    (tmp_path / "own.yaml").write_text(TEXTS[1], encoding="utf-8")
     with pytest.raises(FormatError, match="not a regular file"):
-        toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml")
+        load_own(tmp_path, "%import .zero (x)\nstart: x\n", TEXTS[1])
 
 
 def test_many_imports_are_refused(tmp_path: Path) -> None:
@@ -57,8 +54,5 @@ def test_what_a_file_of_another_file_declares_has_no_name(tmp_path: Path) -> Non
     grammar, machine = TEXTS
     (tmp_path / "inner.lark").write_text("text: TEXT\n%declare TEXT\n", encoding="utf-8")
     (tmp_path / "outer.lark").write_text("%import .inner (text)\nbody: text\n", encoding="utf-8")
-    own = tmp_path / "own.lark", tmp_path / "own.yaml"
-    own[0].write_text(f"%import .outer (body)\n{grammar}", encoding="utf-8")
-    own[1].write_text(machine, encoding="utf-8")
     with pytest.raises(FormatError, match="TEXT is declared in a file that another imported file imports"):
-        toolgram.load_format(*own)
+        load_own(tmp_path, f"%import .outer (body)\n{grammar}", machine)

@@ -19,7 +19,7 @@ import toolgram
 
 @contextmanager
 def at_most(calls: int) -> Iterator[None]:
-    """Fails as soon as what stands inside has called more functions than these."""
+    """Fails as soon as its block has called more functions than these."""
     made = 0
 
     def count(frame: FrameType, event: str, argument: Any) -> None:

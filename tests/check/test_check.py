@@ -10,21 +10,19 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests.own_format import load_own
 from tests.properties.selection import ALL, every_format, seed
 from toolgram.check import Report, check_format, drivers, languages, sanity
 from toolgram.errors import FormatError
 from toolgram.spec.data import Spec, State, Transition
 
-ROOT = Path(__file__).resolve().parents[2]
 WHOLE_CALL = ("start_call", "no_arguments", "end_call")
 
 
 def own(tmp_path: Path, grammar: Callable[[str], str] = str, machine: Callable[[str], str] = str) -> toolgram.Format:
     """mistral_v11 under another roof, its two files changed."""
-    lark, yaml = tmp_path / "own.lark", tmp_path / "own.yaml"
-    lark.write_text(grammar((ROOT / "grammars/mistral_v11.lark").read_text()))
-    yaml.write_text(machine((ROOT / "machines/mistral_v11.yaml").read_text()))
-    return toolgram.load_format(lark, yaml)
+    fmt = toolgram.get_format("mistral_v11")
+    return load_own(tmp_path, grammar(fmt.grammar_text), machine(fmt.machine_text))
 
 
 def replaced(old: str, new: str) -> Callable[[str], str]:
@@ -93,7 +91,7 @@ def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
     assert "remedy" in detail
 
 
-# --- the machine, one fault at a time (put in behind the loader, which refuses most of them) ----------------------
+# --- the machine, one fault at a time (put in after the loader, which refuses most of them) ----------------------
 
 
 def changed(transitions: Callable[[list[Transition]], list[Transition]] = list, **states: State) -> Spec:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import toolgram
+from tests.own_format import load_own
 from toolgram.check import check_format
 
 OWN = Path(__file__).parent.parent / "own"
@@ -17,9 +17,7 @@ CALL = '[CALLS]{"tool": "f", "arguments": {}}[/CALLS]'
 
 
 def findings(tmp_path: Path, grammar: str, machine: str) -> tuple[dict[str, str], list[str]]:
-    (tmp_path / "own.lark").write_text(grammar)
-    (tmp_path / "own.yaml").write_text(machine)
-    report = check_format(toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml"))
+    report = check_format(load_own(tmp_path, grammar, machine))
     return {each.name: each.detail for each in report.findings if not each.ok}, report.warnings
 
 

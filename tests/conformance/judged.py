@@ -2,10 +2,12 @@
 
     python -m tests.conformance.judged --write docs/deviations-judged.md
 
-Strategy: the rows and the comparison are those of `family_cases`.  A row's format follows from the class or family that
-it is a case of, or else from the markers in its text.  What a prompt has written is not part of a row, so a row agrees
-if it does with one of the prompts that its family has.  If ours is no peer's reading, the first of `REASONS`
-that fits says why; a row that none fits is shown as open, with what was read.
+Strategy: the rows are read from `family-cases.jsonl` and `dynamo-cases.jsonl` beside the repository. A row has one or
+more readings, each of a named peer. They are evidence, not truth. Blanks at the ends of a text are left out of the
+comparison, since the seam rule drops them and peers disagree about them. A row's format follows from the class or
+family that it is a case of, or else from the markers in its text. What a prompt has written is not part of a row, so a
+row agrees if it does with one of the prompts that its family has. If ours is no peer's reading, the first of `REASONS`
+that fits says why, by the class of the difference and not by the row; a row that none fits is shown as open.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import toolgram
-from tests.conformance import family_cases
-from tests.conformance.family_cases import Reading, Row
+from tests.page_parts import write_part
 
 SHARED = Path(__file__).parents[3] / "shared"
 PROMPTS = (None, "", "<think>", "<seed:think>", "[THINK]", "<|channel>thought\n", "<|plamo:begin_think:plamo|>")
+PART = "<!-- judged -->", "<!-- /judged -->"  # of the page
+FAMILY, DYNAMO = "family-cases.jsonl", "dynamo-cases.jsonl"
 AGREE, DISAGREE, OPEN, NONE = "agree", "peers disagree", "open", "no format"
 
 # By format, the classes and families that it reads. What is in no list is found by its markers, the first one found
@@ -40,6 +44,98 @@ REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a parser makes of an output; calls are (name, arguments as data, or as text where they are no JSON)."""
+
+    content: str
+    reasoning: str
+    calls: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One output, with what peers read in it. `kind` says what a peer was asked for: `tool` or `reason`."""
+
+    id: str
+    family: str
+    kind: str
+    text: str
+    tools: list[Any] | None
+    peers: Mapping[str, Reading]
+
+
+def rows_of(shared: Path) -> Iterator[Row]:
+    """The rows of all families: classes of vLLM and SGLang, and families of Dynamo."""
+    for line in (shared / "data" / FAMILY).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        kind = "tool" if row["peer_calls"] is not None else "reason"
+        read = _reading(row["peer_content"], row["peer_reasoning"], row["peer_calls"] or [])
+        yield Row(row["id"], row["class"], kind, row["text"], row["tools"], {row["peer"]: read})
+    for line in (shared / "data" / DYNAMO).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        kind = "tool" if row["kind"] == "toolcalling" else "reason"
+        peers = {
+            name: _reading(said.get("normal_text"), said.get("reasoning_text"), said.get("calls") or [])
+            for name, said in row["peers"].items()
+            if isinstance(said, dict) and "normal_text" in said
+        }
+        yield Row(f"{row['family']} {row['id']}", row["family"], kind, row["text"], row["tools"], peers)
+
+
+def _reading(content: str | None, reasoning: str | None, calls: list[Any]) -> Reading:
+    found = tuple((call["name"], _data(call["arguments"])) for call in calls)
+    return Reading((content or "").strip(), (reasoning or "").strip(), found)
+
+
+def _data(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def read(fmt: toolgram.Format, row: Row, prefix: str | None) -> Reading:
+    """What this package reads in a row's text; only calls that are complete."""
+    message = fmt.parse(row.text, row.tools, prefix)
+    calls = tuple((call.name, _data(call.arguments)) for call in message.tool_calls if call.status == "complete")
+    return Reading((message.content or "").strip(), (message.reasoning or "").strip(), calls)
+
+
+Rule = Callable[[Row, Reading, Reading], bool]
+
+
+def _text_after_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
+    mine = asked(row, ours)
+    return ours.calls == theirs.calls and _begins(ours.content, theirs.content) and mine.reasoning == theirs.reasoning
+
+
+def _begins(text: str, start: str) -> bool:
+    return not start or text.startswith(start)
+
+
+def _thought_left_in(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A tool parser alone leaves the thought, and the marker that ends it, in the text."""
+    words = _MARKER.sub(" ", theirs.content).split()
+    return bool(ours.reasoning) and ours.calls == theirs.calls and words == f"{ours.reasoning} {ours.content}".split()
+
+
+def _nothing_announced(row: Row, ours: Reading, theirs: Reading) -> bool:
+    return not ours.calls and row.text.lstrip()[:1] in ("[", "{") and row.text.strip() == ours.content
+
+
+_MARKER = re.compile(r"</?think>")
+
+
+def _stand_ins(row: Row, ours: Reading, theirs: Reading) -> bool:
+    content, reasoning = (
+        " ".join(text.replace("<bos>", "").replace("<eos>", "").split()) for text in (ours.content, ours.reasoning)
+    )
+    return "<bos>" in row.text and (content, reasoning, ours.calls) == (theirs.content, theirs.reasoning, theirs.calls)
 
 
 @dataclass(frozen=True)
@@ -79,12 +175,12 @@ def _more_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _plain(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """No marker stands in the text: it is content, or under the prompt of a thought reasoning."""
+    """No marker is in the text: it is content, or under the prompt of a thought reasoning."""
     return row.kind == "reason" and row.text.strip() in (ours.content, ours.reasoning)
 
 
 def _thoughts(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest as it stands."""
+    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest unchanged."""
     return row.kind == "reason" and bool(ours.reasoning) and ours.reasoning in (theirs.reasoning, theirs.content)
 
 
@@ -107,9 +203,16 @@ def _loose(value: object) -> object:
     return str(value).strip().lower()
 
 
+def asked(row: Row, reading: Reading) -> Reading:
+    """A reading without what no peer was asked for: a row about calls alone says nothing of reasoning."""
+    if row.kind == "tool" and not any(each.reasoning for each in row.peers.values()):
+        return Reading(reading.content, "", reading.calls)
+    return reading
+
+
 def judged(shared: Path = SHARED) -> list[Judged]:
     """All rows, in the order of the data."""
-    return [_judge(replace(row, tools=_tools(row))) for row in family_cases.rows(shared)]
+    return [_judge(replace(row, tools=_tools(row))) for row in rows_of(shared)]
 
 
 def _tools(row: Row) -> list[object] | None:
@@ -122,17 +225,17 @@ def _judge(row: Row) -> Judged:
     if name not in toolgram.format_names():
         return Judged(row, name, NONE)
     fmt = toolgram.get_format(name)
-    readings = [family_cases.read(fmt, row, prefix) for prefix in PROMPTS]
-    wanted = [family_cases.asked(row, each) for each in row.peers.values()]
+    readings = [read(fmt, row, prefix) for prefix in PROMPTS]
+    wanted = [asked(row, each) for each in row.peers.values()]
     for reading in readings:
-        mine = family_cases.asked(row, reading)
+        mine = asked(row, reading)
         if mine in wanted:
             return Judged(row, name, AGREE if all(each == mine for each in wanted) else DISAGREE)
     for rule, reason in REASONS:
-        for mine in (family_cases.asked(row, each) for each in readings):
+        for mine in (asked(row, each) for each in readings):
             if any(rule(row, mine, theirs) for theirs in wanted):
                 return Judged(row, name, reason)
-    return Judged(row, name, OPEN, family_cases.asked(row, readings[0]))
+    return Judged(row, name, OPEN, asked(row, readings[0]))
 
 
 def format_of(row: Row) -> str:
@@ -186,7 +289,7 @@ def _unknown_schema(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Tokens of the test's own tokenizer stand inside markers or text."""
+    """Tokens of the test's own tokenizer are inside markers or text."""
     return "<bos>" in row.text or "reserved_" in row.text
 
 
@@ -212,7 +315,13 @@ def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 REASONS = (
     (_same_words, "blanks beside markers are dropped, and segments of text are joined by one"),
-    *family_cases.REASONS,
+    (
+        _stand_ins,
+        "`<bos>` and `<eos>` are special tokens of the test's own tokenizer, which no model of the family has",
+    ),
+    (_thought_left_in, "the peer was asked for calls alone; here reasoning is reasoning"),
+    (_nothing_announced, "JSON that no marker of the family announces is text, whatever closes it"),
+    (_text_after_calls, "text after, between and before calls is content; peers drop some of it"),
     (_cut_off, "a call that was cut off is `truncated`; peers drop it, show its text, or close it in silence"),
     (_repaired, "one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"),
     (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
@@ -238,12 +347,6 @@ def page(rows: list[Judged]) -> str:
     """The page: the classes with their numbers, then every row."""
     counts = Counter(each.verdict for each in rows)
     lines = [
-        "# Cases of other parsers' tests, judged",
-        "",
-        "Written by `python -m tests.conformance.judged --write docs/deviations-judged.md`, from outputs that tests",
-        "of vLLM, SGLang and Dynamo expect something of. Every row is read by the format of its family. A verdict is",
-        "by class, not by row: what peers expect is evidence, and the policy is in [anomalies](anomalies.md).",
-        "",
         "| verdict | rows |",
         "|---|---:|",
         f"| all peers of the row read what we read | {counts[AGREE]} |",
@@ -288,7 +391,7 @@ def main() -> int:
         parser.error(f"no data in {chosen.shared}; name the folder with --shared")
     rows = judged(chosen.shared)
     if chosen.write:
-        chosen.write.write_text(page(rows), encoding="utf-8")
+        write_part(chosen.write, *PART, page(rows))
     for each in rows:
         if each.verdict == OPEN:
             print(f"{each.row.family} ({each.name}) {each.row.id}\n  text {each.row.text!r}\n  ours {each.ours}")

@@ -1,10 +1,11 @@
-"""Every recorded output of every template, through the format that is derived from the template: `make conformance`.
+"""Every output of every template, through the format that is derived from the template: `make conformance`.
 
 Strategy: each row of `roundtrip.jsonl` is a turn that a real template rendered and the message that it was rendered
-from. A format is derived once per template and must give that message back: whole, and cut into pieces of 1, 3 and 7
-characters, with every character accounted for. The figures are printed, and written as a page for the site.
+from. Of a template without recorded rows, turns with the same messages are rendered (`rows`). A format is derived
+per template and must give each message back: whole, and cut into pieces of 1, 3 and 7 characters, with every
+character accounted for. The figures are printed, and written as a page for the site.
 
-    python -m tests.conformance.roundtrip [--template NAME] [--rows] [--write docs/conformance.md]
+    python -m tests.conformance.roundtrip [--template NAME] [--folder DIR] [--rows] [--write docs/conformance.md]
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
@@ -24,15 +25,23 @@ from typing import Any
 
 import toolgram
 from tests.conformance.fetch_templates import SOURCES, TEMPLATES
+from tests.conformance.rows import (
+    BOS,
+    EOS,
+    HINT,
+    Row,
+    by_template,
+    canonical,
+    read_rows,
+    real_templates,
+    rendered,
+)
 from tests.figures import write_figures
-from tests.streams import SHARED, WHOLE, cut, merged, run, sources
+from tests.page_parts import write_part
+from tests.streams import WHOLE, cut, merged, run, sources
 from toolgram.cli.findings import warnings_of
 from toolgram.derive.comparing import shared_length
-
-DATA = SHARED / "data" / "roundtrip.jsonl"
-TOOLS = SHARED / "data" / "tools.json"
-TEMPLATE_FOLDERS = (SHARED / "data" / "templates", TEMPLATES)
-HINT = "the recorded outputs ../shared/data/roundtrip.jsonl are absent"
+from toolgram.derive.report import DeriveReport
 
 CORE = (
     "a_content",
@@ -48,33 +57,7 @@ CUT_SIZES = (WHOLE, 1, 3, 7)
 SHOWN_BEFORE = 40  # characters before the first that differs
 LIMITS = {"median": 100.0, "95%": 1000.0}  # milliseconds of the processor per template
 REPEATS = 3
-
-# Rows that no parser could read as their message, with the reason; each is told of on a page in docs/decisions.
-KNOWN: dict[tuple[str, str], str] = {
-    ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", "o2_content_ends_ws"): (
-        "blanks beside a marker are dropped, whatever the template renders (docs/decisions/0017)"
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An output that a template rendered, and the message that it must give."""
-
-    template: str
-    case: str
-    bos_token: str
-    eos_token: str
-    tools: Sequence[dict[str, Any]]
-    prefix: str
-    output: str
-    expected: dict[str, Any]
-    peer: str
-
-    @property
-    def known(self) -> str:
-        """Why this row cannot be read, if that is so."""
-        return KNOWN.get((self.template, self.case), "")
+MOST_SHOWN = 200  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +90,18 @@ class Result:
     milliseconds: float = 0.0
     warnings: int = 0
     error: str = ""
+    ok: bool = False  # what the report of the derived format says of itself
+    unread: str = ""  # why no shipped format reads its calls, if that is so
 
     def exact(self, cases: Sequence[str] = ()) -> tuple[int, int]:
         """How many of the rows of these cases (all, without any) are exact, and how many there are."""
         chosen = [outcome for outcome in self.outcomes if not cases or outcome.row.case in cases]
         return sum(outcome.exact for outcome in chosen), len(chosen)
+
+    @property
+    def silent(self) -> int:
+        """How many rows are read wrongly although the report is `ok`."""
+        return sum(not outcome.exact for outcome in self.outcomes) if self.ok else 0
 
     def peer(self, how: str) -> int:
         """How many rows llama.cpp reads like this: `exact`, `trimmed` or `fail`."""
@@ -123,73 +113,15 @@ class Result:
         return "none" if self.error else self.shipped or "derived"
 
 
-def canonical(message: dict[str, Any]) -> str:
-    """A message as text that is equal for equal messages: `1` is `1.0` and not `true`; the order of keys is nothing."""
-    return json.dumps(_with_plain_numbers(message), sort_keys=True)
-
-
-def _with_plain_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _with_plain_numbers(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_with_plain_numbers(each) for each in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def read_rows() -> list[Row]:
-    """All recorded rows; none where they are absent."""
-    if not DATA.exists():
-        return []
-    tools = json.loads(TOOLS.read_text(encoding="utf-8"))
-    lines = (json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines() if line)
-    return [
-        Row(
-            Path(line["template"]).stem,
-            line["case"],
-            line["bos_token"],
-            line["eos_token"],
-            tools[line["tools"]],
-            line["prefix"],
-            line["output"],
-            line["expected"],
-            line["peer"],
-        )
-        for line in lines
-    ]
-
-
-def by_template(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows of each template."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.template, []).append(row)
-    return groups
-
-
-def real_templates() -> dict[str, Path]:
-    """Every real template that is here."""
-    places = [place for folder in reversed(TEMPLATE_FOLDERS) for place in sorted(folder.glob("*.jinja"))]
-    return {place.stem: place for place in places}
-
-
-def template_text(name: str) -> str:
-    """A real template, from wherever it is."""
-    place = real_templates().get(name)
-    if place is None:
-        raise FileNotFoundError(f"no template {name}; `make templates` fetches it")
-    return place.read_text(encoding="utf-8")
-
-
-def run_template(rows: Sequence[Row], repeats: int = 1) -> Result:
-    """Derive from the template of these rows, which are all of one, and read each of them."""
-    first = rows[0]
-    result = Result(first.template)
-    text = template_text(first.template)
+def run_template(place: Path, rows: Sequence[Row], repeats: int = 1) -> Result:
+    """Derive from a template, and read each of its rows."""
+    result, text = Result(place.stem), place.read_text(encoding="utf-8")
+    tokens = (rows[0].bos_token, rows[0].eos_token) if rows else (BOS, EOS)
     try:
         times: list[float] = []
         for _ in range(repeats):
             began = time.thread_time()
-            fmt = derive_anew(text, first.bos_token, first.eos_token)
+            fmt = derive_anew(text, *tokens)
             times.append(1000 * (time.thread_time() - began))
     except toolgram.ToolgramError as error:
         result.error = str(error)
@@ -197,10 +129,20 @@ def run_template(rows: Sequence[Row], repeats: int = 1) -> Result:
         return result
     result.milliseconds = statistics.median(times)
     assert fmt.report is not None
-    result.shipped = fmt.report.shipped
+    result.ok, result.shipped = fmt.report.ok, fmt.report.shipped
+    result.unread = "" if result.shipped else _reason(fmt.report)
     result.warnings = len(warnings_of(fmt.report))
     result.outcomes = [run_row(fmt, row) for row in rows]
     return result
+
+
+def _reason(report: DeriveReport) -> str:
+    """Why no shipped format reads the calls of a template, as the report of derivation says."""
+    if report.found.calls == "none":
+        return "it prints no calls"
+    if not report.asked:
+        return "no shipped format has its markers of calls"
+    return f"`{' '.join(report.asked[0].replace('`', chr(39)).replace('|', '¦').split())[:MOST_SHOWN]}`"
 
 
 def derive_anew(template: str, bos_token: str, eos_token: str) -> toolgram.Format:
@@ -239,7 +181,7 @@ def plain(message: toolgram.Message) -> dict[str, Any]:
     }
 
 
-# What is told of the results.
+# What is said of the results.
 
 COLUMNS = ("template", "exact", "core cases", "format", "warnings", "ms", "peer exact", "trimmed", "fail")
 
@@ -278,6 +220,22 @@ def totals(results: Sequence[Result]) -> list[str]:
         f"after trimming, {_percent(peer['fail'], total)} fail",
         f"derivation, not cached, time of the processor: median {median:.0f} ms, 95% at most {most:.0f} ms "
         f"({'within' if met else 'over'} the limits of {LIMITS['median']:.0f} and {LIMITS['95%']:.0f})",
+    ]
+
+
+def totals_of_unseen(results: Sequence[Result]) -> list[str]:
+    """The figures of the templates without recorded rows."""
+    outcomes = [outcome for result in results for outcome in result.outcomes]
+    exact, total = sum(outcome.exact for outcome in outcomes), len(outcomes)
+    proved = [result for result in results if result.ok]
+    inside, silent = (sum(map(of, proved)) for of in (lambda each: len(each.outcomes), lambda each: each.silent))
+    times = sorted(result.milliseconds for result in results if not result.error) or [0.0]
+    return [
+        f"{exact} of {total} rows exact ({_percent(exact, total)})",
+        f"{len(proved)} of {len(results)} templates with a report that is `ok`, with {inside} rows, of which "
+        f"{silent} are not exact",
+        f"derivation, time of the processor: median {statistics.median(times):.0f} ms, "
+        f"95% at most {times[int(0.95 * (len(times) - 1))]:.0f} ms, at most {times[-1]:.0f} ms",
     ]
 
 
@@ -333,10 +291,12 @@ def _cut(text: str, start: int = 0, size: int = 160) -> str:
 
 
 def print_results(results: Sequence[Result], with_rows: bool) -> None:
-    """Each row that is not exact, and the totals; the page has the table."""
+    """Each row that is not exact; the page has the table."""
     for result in results:
         if result.error:
             print(f"{result.template}: no format: {result.error}")
+        if result.silent:
+            print(f"{result.template}: {result.silent} rows are not exact, and the report is ok")
     for outcome in misses(results):
         print(f"{outcome.row.template} {outcome.row.case}{'  known: ' * bool(outcome.row.known)}{outcome.row.known}")
         for line in difference(outcome):
@@ -344,21 +304,15 @@ def print_results(results: Sequence[Result], with_rows: bool) -> None:
         if with_rows:
             print(f"    prefix {_shown(outcome.row.prefix[-80:])}")
             print(f"    output {_cut(_shown(outcome.row.output), size=600)}")
-    for total in totals(results):
-        print(total)
 
 
-def page(results: Sequence[Result]) -> str:
-    """The same for the site."""
+RECORDED = "<!-- recorded rows -->", "<!-- /recorded rows -->"  # the parts of the page
+UNSEEN = "<!-- unseen templates -->", "<!-- /unseen templates -->"
+
+
+def part_of_recorded(results: Sequence[Result]) -> str:
+    """The part of the page about recorded rows."""
     lines = [
-        "# Conformance",
-        "",
-        "Written by `make conformance`. Each row is a turn that a real chat template rendered, and the message it "
-        "was rendered from. The format is derived from the template alone; *exact* is the same content, reasoning, "
-        "names and arguments, character for character. *Core cases* are content, one call, two calls, reasoning with "
-        "each, content with a call, nested and empty arguments. *Peer* is the unified parser of llama.cpp on the same "
-        "rows.",
-        "",
         *(f"* {total}" for total in totals(results)),
         "",
         f"toolgram {toolgram.__version__}, Python {platform.python_version()}, Jinja2 {version('jinja2')}; "
@@ -371,33 +325,63 @@ def page(results: Sequence[Result]) -> str:
     if missed := list(misses(results)):
         lines += ["", "## Rows that are not exact", "", "| template | case | why |", "|---|---|---|"]
         lines += [f"| {each.row.template} | {each.row.case} | {each.row.known or 'not yet known'} |" for each in missed]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def part_of_unseen(unseen: Sequence[Result], results: Sequence[Result]) -> str:
+    """The part about templates without recorded rows, and about all that no shipped format reads."""
+    lines = [
+        *(f"* {total}" for total in totals_of_unseen([each for each in unseen if each.outcomes])),
+        "",
+        "| template | exact | report | format |",
+        "|---|--:|---|---|",
+        *(
+            f"| {each.template} | {_of(each.exact())} | {'ok' if each.ok else 'not ok'} | {each.origin} |"
+            for each in unseen
+            if each.outcomes
+        ),
+        *("", "### Templates that no shipped format reads", "", "| template | why |", "|---|---|"),
+        *(
+            f"| {each.template} | {each.unread} |"
+            for each in sorted((*results, *unseen), key=lambda each: each.template)
+            if each.unread
+        ),
+    ]
+    return "\n".join(lines)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run what is there; the exit status is 1 if a row is not as it should be and not known not to be."""
     arguments = argparse.ArgumentParser(prog="make conformance", description=(__doc__ or "").partition("\n")[0])
-    arguments.add_argument("--template", metavar="NAME", help="only the templates whose name has this in it")
+    arguments.add_argument("--template", metavar="NAME", default="", help="only the templates with this in their names")
+    arguments.add_argument("--folder", metavar="DIR", type=Path, help="templates instead of those of `make templates`")
     arguments.add_argument("--rows", action="store_true", help="show the outputs of the rows that are not exact")
-    arguments.add_argument("--write", metavar="FILE", type=Path, help="write the figures as a page")
+    arguments.add_argument("--write", metavar="FILE", type=Path, help="write the figures on a page")
     options = arguments.parse_args(given)
-    rows = read_rows()
+    rows = by_template(read_rows())
     if not rows:
         print(HINT, file=sys.stderr)
         return 1
-    groups = {name: group for name, group in by_template(rows).items() if (options.template or "") in name}
-    if not groups:
+    others = {place.stem: place for place in sorted((options.folder or TEMPLATES).glob("*.jinja"))}
+    names = [name for name in (*rows, *(other for other in others if other not in rows)) if options.template in name]
+    if not names:
         print(f"no template has {options.template!r} in its name", file=sys.stderr)
         return 2
-    run_template(next(iter(groups.values()))[:1])  # once for the imports, which are not what is measured
-    results = [run_template(group, REPEATS) for group in groups.values()]
-    print_results(results, options.rows)
+    places = real_templates() | others
+    run_template(places[names[0]], ())  # once for the imports, which are not what is measured
+    results = [run_template(places[name], rows[name], REPEATS) for name in names if name in rows]
+    unseen = [run_template(places[name], rendered(places[name]), REPEATS) for name in names if name not in rows]
+    print_results([*results, *unseen], options.rows)
+    for total in (*totals(results), *totals_of_unseen([each for each in unseen if each.outcomes])):
+        print(total)
     if options.write and not options.template:
-        options.write.write_text(page(results), encoding="utf-8", newline="\n")
+        write_part(options.write, *RECORDED, part_of_recorded(results))
+        write_part(options.write, *UNSEEN, part_of_unseen(unseen, results))
         engine = {"Jinja2": version("jinja2"), SOURCES[0].package: SOURCES[0].version}
         write_figures("conformance", "make conformance", figures(results), engine)
         print(f"written: {options.write}")
-    return 0 if all(outcome.sound for result in results for outcome in result.outcomes) else 1
+    sound = all(outcome.sound for result in results for outcome in result.outcomes)
+    return 0 if sound and not any(each.silent for each in unseen) else 1
 
 
 if __name__ == "__main__":

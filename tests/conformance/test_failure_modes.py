@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.streams import CUT_SIZES, ROOT, SHARED, check_events, cut, merged, run
+from tests.streams import ROOT, SHARED, assert_same_however_split, run
 from tests.suite_told import suite
 
 DATA = SHARED / "data" / "failure-modes.jsonl"
@@ -52,7 +52,7 @@ JUDGED_WRONG: dict[str, dict[str, Any]] = {
     },
     # P5: without a finish reason, and with no function declared, the last word may be a part of a name, or prose.
     "mist-114": {"reasoning": "", "content": "[TOOL_CALLS]toolname_no_args", "tool_calls": []},
-    # The blank after the closing bracket stands at a seam: dropped, as after every other call.
+    # The blank after the closing bracket is at a seam: dropped, as after every other call.
     "mist-013": {
         "reasoning": "",
         "content": "Here's the weather info",
@@ -75,15 +75,6 @@ ROWS = rows()
 needs_data = pytest.mark.skipif(
     not ROWS, reason="needs the case file ../shared/data/failure-modes.jsonl, which is absent"
 )
-
-
-def chunkings_of(row: dict[str, Any]) -> dict[str, list[str]]:
-    text = row["output_text"]
-    splits = {f"pieces of {size}" if size else "whole": cut(text, size) for size in CUT_SIZES}
-    if "chunks" in row:
-        assert "".join(row["chunks"]) == text
-        splits["its own chunks"] = row["chunks"]
-    return splits
 
 
 def content_matches(row: dict[str, Any], content: str | None, expected: str) -> bool:
@@ -116,12 +107,9 @@ def is_as_expected(row: dict[str, Any], message: toolgram.Message, expected: dic
 def test_row(row: dict[str, Any]) -> None:
     fmt = toolgram.get_format(FORMATS[row["format"]])
     prefix = "[THINK]" if row.get("initial_state") == "reasoning" else ""
-    whole, message = run(fmt, [row["output_text"]], tools=row.get("tools"), prefix=prefix)
-    for split, chunks in chunkings_of(row).items():
-        events, streamed = run(fmt, chunks, tools=row.get("tools"), prefix=prefix)
-        check_events(events, row["output_text"])
-        assert merged(events) == merged(whole), split
-        assert streamed == message, split
+    message = assert_same_however_split(fmt, row["output_text"], tools=row.get("tools"), prefix=prefix)
+    if "chunks" in row:
+        assert run(fmt, row["chunks"], tools=row.get("tools"), prefix=prefix)[1] == message
     if row["id"] in JUDGED_WRONG:
         accepted = [JUDGED_WRONG[row["id"]]]
         row = {**row, "content_match": "exact"}

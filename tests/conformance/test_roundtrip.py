@@ -11,29 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import roundtrip
-from tests.conformance.roundtrip import (
-    CORE,
-    HINT,
-    KNOWN,
-    Result,
-    by_template,
-    canonical,
-    difference,
-    read_rows,
-    run_template,
-)
+from tests.conformance import roundtrip, rows
+from tests.conformance.roundtrip import CORE, Result, difference, run_template
+from tests.conformance.rows import HINT, KNOWN, by_template, canonical, read_rows, real_templates
 from tests.properties.selection import quarter
 from tests.streams import ROOT
 
 ROWS = by_template(read_rows())
-REAL = roundtrip.real_templates()
+REAL = real_templates()
 needs_rows = pytest.mark.skipif(not ROWS, reason=HINT)
 
 
 @cache
 def result_of(template: str) -> Result:
-    return run_template(ROWS[template])
+    return run_template(REAL[template], ROWS[template])
 
 
 @needs_rows
@@ -78,7 +69,7 @@ def test_the_page_has_these_figures() -> None:
 @pytest.mark.parametrize("template", quarter([*REAL], "roundtrip"))
 def test_a_real_template_gives_a_format_that_says_what_it_cannot_read(template: str) -> None:
     """Also of templates without recorded outputs, such as `make templates` fetches."""
-    text = roundtrip.template_text(template)
+    text = REAL[template].read_text(encoding="utf-8")
     report = roundtrip.derive_anew(text, "<s>", "</s>").report
     assert report is not None
     assert report.probes
@@ -96,7 +87,7 @@ def test_rows_that_are_known_have_a_page() -> None:
 def test_without_the_rows_it_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(roundtrip, "DATA", tmp_path / "absent.jsonl")
+    monkeypatch.setattr(rows, "DATA", tmp_path / "absent.jsonl")
     assert roundtrip.main([]) == 1
     assert "are absent" in capsys.readouterr().err
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.conformance import unseen
-from tests.conformance.roundtrip import DATA, Row, by_template, canonical, read_rows, real_templates, run_row
+from tests.conformance.roundtrip import run_row
+from tests.conformance.rows import DATA, by_template, canonical, read_rows, real_templates, rendered
 from tests.derive.test_shapes import report_of
 from tests.properties.selection import quarter
 from toolgram.derive.analysis import analyse
@@ -43,7 +43,7 @@ APART: dict[str, tuple[str, list[str]]] = {
     "NVIDIA-Nemotron-Nano-v2": (BLANKS, [*ANSWERS, "d_reasoning_content"]),
     f"{VLLM}deepseekv3": (BLANKS, [*ANSWERS, "f_content_call"]),
     f"{VLLM}functiongemma": (
-        BLANKS + "; every value stands between `<escape>`, which the shipped format takes for text",
+        BLANKS + "; every value is between `<escape>`, which the shipped format takes for text",
         [*ANSWERS, *NUMBERS],
     ),
     f"{VLLM}hunyuan_a13b": ("the template writes a word before an answer", ANSWERS),
@@ -65,16 +65,6 @@ def derived(template: str) -> Format:
     tokens = tokens_of(template)
     text = PATHS[template].read_text(encoding="utf-8")
     return toolgram.derive_format(text, bos_token=tokens.bos_token, eos_token=tokens.eos_token)
-
-
-def rows(template: str) -> list[Row]:
-    """What was recorded, or is rendered here; nothing of a template that refuses those messages."""
-    if template in ROWS:
-        return ROWS[template]
-    try:
-        return list(unseen.rows_of(PATHS[template]))
-    except TemplateError:
-        return []
 
 
 def made_from_analysis(template: str) -> Format | None:
@@ -103,7 +93,7 @@ def test_the_family_is_recognised_or_the_report_says_why_not(template: str) -> N
 
 @families
 def test_the_shipped_format_and_the_derived_one_agree(template: str) -> None:
-    """On every output of the template. The shipped format is that behind the template, where one was taken."""
+    """On every output of the template. The shipped format is that of the template, if one was taken."""
     taken = derived(template)
     shipped = taken if report_of(taken).shipped else toolgram.get_format(FAMILIES[template])
     made = made_from_analysis(template)
@@ -111,7 +101,7 @@ def test_the_shipped_format_and_the_derived_one_agree(template: str) -> None:
         assert template in NOT_SYNTHESISED
         return
     apart = {}
-    for row in rows(template):
+    for row in ROWS.get(template) or rendered(PATHS[template]):
         one, other = (run_row(fmt, row).got for fmt in (shipped, made))
         assert one is not None
         assert other is not None
@@ -122,7 +112,7 @@ def test_the_shipped_format_and_the_derived_one_agree(template: str) -> None:
 
 @pytest.mark.skipif(not PATHS, reason="no templates are here")
 def test_every_template_with_calls_has_its_family_named() -> None:
-    """Of no shipped family: Command R+ (a list behind a word) and Functionary 3.1."""
+    """Of no shipped family: Command R+ (a list after a word) and Functionary 3.1."""
     of_none = {"CohereForAI-c4ai-command-r-plus-tool_use", "meetkai-functionary-medium-v3.1"}
     found = set()
     for template, path in PATHS.items():

@@ -6,7 +6,7 @@ from functools import cache
 
 import toolgram
 
-# Bare JSON is as it stands, or it is text: nothing of it is repaired.
+# Bare JSON is read as it is, or it is text: nothing of it is repaired.
 BARE = ("llama3_json", "xlam")
 
 

@@ -1,6 +1,6 @@
 """Outputs cut off at every character: a call that has begun is cut off, and nothing of a marker is a bracket too many.
 
-Strategy: each format's own examples, cut behind each character.  A closing marker may begin with a shorter marker, or
+Strategy: each format's own examples, cut after each character.  A closing marker may begin with a shorter marker, or
 with a bracket: what is left of it says nothing yet.
 """
 
@@ -15,18 +15,14 @@ import toolgram
 from tests.generators.calls_in_halves import IN_VALUE, around_value, simple_call
 from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
+from toolgram.observing.paths import canonical_outputs
 from toolgram.program.state import STOP, THOUGHT
-
-
-def examples(fmt: toolgram.Format) -> Iterator[tuple[str, str | None]]:
-    for each in fmt.machine_dict["format"]["canonical"]:
-        yield (each["output"], each.get("prefix")) if isinstance(each, dict) else (each, None)
 
 
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "a cut off output holds"))
 def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
     fmt = toolgram.get_format(name)
-    for output, prefix in examples(fmt):
+    for prefix, output, _ in canonical_outputs(fmt):
         for end in range(1, len(output)):
             message = fmt.parse(output[:end], prefix=prefix, finish_reason="length")
             assert not message.malformed, output[:end]

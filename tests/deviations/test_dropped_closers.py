@@ -1,7 +1,7 @@
 """A closing marker that is missing between two calls: they stay two calls, in every format, shipped and derived.
 
 Strategy: the first call of an example is written twice, then each closing marker of the output is left out in turn, by
-itself, with the blanks before it, and with those behind it. The calls of the whole output must come out, with an
+itself, with the blanks before it, and with those after it. The calls of the whole output must come out, with an
 anomaly, but for a call whose value is open where its next argument begins: that has two readings, so it is malformed.
 Calls without arguments are left alone: without its marker nothing says where such a name ends.
 """
@@ -23,7 +23,7 @@ from toolgram.formats import Format
 
 # An output has one call, at its beginning, which only its object ends.
 WITHOUT = ("glm4",)
-# Behind the calls of these nothing stands but brackets, fences and tokens that end a turn.
+# After the calls of these there is nothing but brackets, fences and tokens that end a turn.
 ONLY_BRACKETS = (
     "functionary_v3_2", "glm4", "gpt_oss", "granite_20b_fc", "granite_3", "llama3_json", "mistral_v11",
     "mistral_v3", "xlam",
@@ -55,7 +55,7 @@ def starts_of(fmt: Format, prefix: str, text: str) -> list[int]:
 
 def doubled(fmt: Format) -> Iterator[tuple[str, str]]:
     """The examples that hold two calls and more, the first of them twice: their prefixes and their texts. Where
-    arguments stand in no markers, the examples twice as well."""
+    arguments are in no markers, the examples twice as well."""
     found = [(prefix, text, starts_of(fmt, prefix, text)) for prefix, text in examples_of(fmt)]
     for prefix, text, starts in found:
         candidates = [text[: starts[1]] + text[starts[0] :]] if len(starts) > 1 else []
@@ -68,7 +68,7 @@ def doubled(fmt: Format) -> Iterator[tuple[str, str]]:
 
 
 def closers(fmt: Format, prefix: str, text: str, tools: Any) -> Iterator[tuple[int, int]]:
-    """Where closing markers stand behind arguments, with and without the blanks beside them."""
+    """Where closing markers are after arguments, with and without the blanks beside them."""
     parser = fmt.parser(tools, prefix=prefix)
     at, inside = 0, False
     for event in parser.feed(text) + parser.close():
@@ -79,18 +79,18 @@ def closers(fmt: Format, prefix: str, text: str, tools: Any) -> Iterator[tuple[i
         if closes and len(marker) > 1 and not marker.isalpha():
             begin = at + event.source.index(marker)
             end = begin + len(marker)
-            before, behind = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
-            yield from {(begin, end), (before, end), (begin, behind)}
+            before, after = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
+            yield from {(begin, end), (before, end), (begin, after)}
         at += len(event.source)
 
 
 def is_tagged(fmt: Format) -> bool:
-    """Whether its arguments stand in markers, one by one."""
+    """Whether its arguments are in markers, one by one."""
     return any(state.meaning == "value" for state in fmt.program.states.values())
 
 
 def brackets(fmt: Format, prefix: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where the last bracket of arguments stands, and brackets behind them that are no part of a marker."""
+    """Where the last bracket of arguments is, and brackets after them that are no part of a marker."""
     parser = fmt.parser(prefix=prefix)
     if is_tagged(fmt):
         return
@@ -171,7 +171,7 @@ def test_shipped(name: str) -> None:
 
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "brackets"))
 def test_brackets(name: str) -> None:
-    """One that is missing behind the arguments of a call, or at their end: the calls come out, or it is told."""
+    """One that is missing after the arguments of a call, or at their end: the calls come out, or it is told."""
     fmt = toolgram.get_format(name)
     count = 0
     for prefix, text in doubled(fmt):

@@ -53,7 +53,7 @@ def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, in
 
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_arguments_make_a_whole_call(name: str) -> None:
-    """However much of what stands around them is missing at the end of the output."""
+    """However much of what is around them is missing at the end of the output."""
     fmt = toolgram.get_format(name)
     for prefix, text in examples(name):
         for number, (closed, ended, arguments) in enumerate(whole_arguments(name, prefix, text)):
@@ -103,7 +103,7 @@ def test_ids_are_made_by_who_asks_for_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", quarter(NAMES, "closers too many are"))
 def test_closers_too_many_are_no_content(name: str) -> None:
-    """Brackets directly behind the arguments of a JSON call, and the closing marker of any call, once more."""
+    """Brackets directly after the arguments of a JSON call, and the closing marker of any call, once more."""
     fmt = toolgram.get_format(name)
     for prefix, text in examples(name):
         wanted = fmt.parse(text, prefix=prefix)
@@ -116,6 +116,6 @@ def test_closers_too_many_are_no_content(name: str) -> None:
                 assert [(call.name, call.status) for call in message.tool_calls] == [
                     (call.name, "complete") for call in wanted.tool_calls
                 ], broken
-                if not text[closed:].startswith(', "'):  # else members stand behind an object that is closed
+                if not text[closed:].startswith(', "'):  # else members follow an object that is closed
                     assert message.content == wanted.content, broken
                 assert [anomaly.kind for anomaly in message.anomalies], broken

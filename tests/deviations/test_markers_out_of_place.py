@@ -23,7 +23,7 @@ from tests.properties.test_derived import derived
 from tests.streams import assert_same_however_split
 from toolgram.formats import Format
 
-SURE = 4  # characters: what is shorter stands in text and in code as well
+SURE = 4  # characters: what is shorter is in text and in code as well
 Calls = list[tuple[str, dict[str, Any]]]
 
 
@@ -35,7 +35,7 @@ def outputs(fmt: Format) -> Iterator[tuple[str, str]]:
 
 
 def markers(fmt: Format, text: str) -> list[tuple[int, int]]:
-    """Where the markers of the format stand."""
+    """Where the markers of the format are."""
     texts = {text.strip() for text in fmt.program.literals.values()} | {*fmt.program.literals.values()}
     sure = sorted((text for text in texts if len(text.strip()) >= SURE and not text.isalpha()), key=len, reverse=True)
     return [found.span() for found in re.finditer("|".join(map(re.escape, sure)), text)] if sure else []
@@ -44,9 +44,9 @@ def markers(fmt: Format, text: str) -> list[tuple[int, int]]:
 def changed(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
     """The text with each marker left out, doubled, and swapped with the next one."""
     for at, (begin, end) in enumerate(spans):
-        before, behind = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
-        yield from {text[:begin] + text[end:], text[:before] + text[end:], text[:begin] + text[behind:]}
-        yield from {text[:end] + text[begin:], text[:behind] + text[begin:]}
+        before, after = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
+        yield from {text[:begin] + text[end:], text[:before] + text[end:], text[:begin] + text[after:]}
+        yield from {text[:end] + text[begin:], text[:after] + text[begin:]}
         for other, last in spans[at + 1 : at + 2]:
             if text[begin:end] != text[other:last]:
                 yield text[:begin] + text[other:last] + text[end:other] + text[begin:end] + text[last:]

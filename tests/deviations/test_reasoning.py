@@ -1,4 +1,4 @@
-"""Reasoning that the prompt opened, and markers of reasoning where they mean nothing."""
+"""Reasoning that the default prompt of a format opens. The suite has what closes and opens thoughts elsewhere."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.streams import CUT_SIZES, check_events, cut, merged
-from toolgram.events import Event
+from tests.own_format import load_own
+from tests.streams import assert_same_however_split
 
 MARKERS = {
     "granite_3": ("<think>", "</think>"),
@@ -33,85 +33,26 @@ def opened(name: str) -> toolgram.Format:
     return toolgram.Format(replace(toolgram.get_format(name).spec, generation_prompt=f"{MARKERS[name][0]}\n"))
 
 
-def read(
-    fmt: toolgram.Format,
-    text: str,
-    *,
-    prefix: str | None = "",
-    strict: bool = False,
-    finish_reason: str | None = None,
-) -> toolgram.Message:
+def read(fmt: toolgram.Format, text: str, prefix: str | None = None, reason: str | None = None) -> toolgram.Message:
     """The message of an output, which is the same however the text is split into deltas."""
-    seen: list[tuple[list[Event], toolgram.Message]] = []
-    for size in CUT_SIZES:
-        parser = fmt.parser(prefix=prefix, call_ids=str, strict=strict)
-        events = [event for delta in cut(text, size) for event in parser.feed(delta)]
-        events += parser.close(finish_reason)
-        check_events(events, text)
-        seen.append((merged(events), parser.message))
-    assert all(each == seen[0] for each in seen)
-    return seen[0][1]
+    return assert_same_however_split(fmt, text, prefix=prefix, finish_reason=reason)
 
 
 def kinds(message: toolgram.Message) -> list[str]:
     return [anomaly.kind for anomaly in message.anomalies]
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("name", MARKERS)
-def test_a_closing_marker_that_nothing_opened(name: str, strict: bool) -> None:
-    """Inside of an answer it is text if the prompt is known to have opened no thought."""
-    fmt, (start, end), call = toolgram.get_format(name), MARKERS[name], CALLS[name]
-    for text, content, calls, count in (
-        (f"Yes.{end}", "Yes.", 0, 1),
-        (f"{end}\n\nYes.", "Yes.", 0, 1),
-        (f"Yes.{end}{end} \n", "Yes.", 0, 2),
-        (f"{start}Hm.{end}{end}Yes.", "Yes.", 0, 1),
-        (f"Yes.\n{end}\n\nNo.", f"Yes.\n{end}\n\nNo.", 0, 0),
-        (f"Yes.{end}{end}No.", f"Yes.{end}{end}No.", 0, 0),
-        (f"Yes. {end} No.{end}", f"Yes. {end} No.", 0, 1),
-        (f"{start}Hm.{end}Yes.{end}No.", f"Yes.{end}No.", 0, 0),
-        (f"Yes.{end}\n{call}", "Yes.", 1, 1),
-        (f"{call}\n{end}\nYes.", "Yes.", 1, 1),
-    ):
-        message = read(fmt, text, strict=strict)
-        assert message.content == content, text
-        assert [call.status for call in message.tool_calls] == ["complete"] * calls, text
-        assert kinds(message) == ["unopened_reasoning"] * count, text
-
-
-@pytest.mark.parametrize("name", MARKERS)
-def test_if_the_prompt_is_unknown_the_marker_is_dropped_everywhere(name: str) -> None:
-    (start, end), fmt = MARKERS[name], toolgram.get_format(name)
-    begun = "" if fmt.program.spec.generation_prompt else start
-    for prefix in (None, start):
-        opened = "" if prefix else begun
-        message = read(fmt, f"{opened}Hm.{end}Yes.\n{end}\n\nNo.", prefix=prefix)
-        assert (message.reasoning, message.content) == ("Hm.", "Yes. No.")
-        assert kinds(message) == ["unopened_reasoning"]
-
-
-@pytest.mark.parametrize("name", MARKERS)
-def test_a_thought_that_is_opened_again(name: str) -> None:
-    start, end = MARKERS[name]
-    for text in (f"{start}a{start}b{end}Yes.", f"{start}{start}a b{end}Yes."):
-        message = read(toolgram.get_format(name), text)
-        assert (message.reasoning, message.content) == ("a b", "Yes.")
-        assert not message.anomalies
-    message = read(opened(name), f"{start}\na b{end}Yes.", prefix=None)
-    assert (message.reasoning, message.content) == ("a b", "Yes.")
-    assert not message.anomalies
-
-
 @pytest.mark.parametrize("name", MARKERS)
 def test_the_default_prompt_opens_a_thought(name: str) -> None:
-    fmt, end, call = opened(name), MARKERS[name][1], CALLS[name]
-    message = read(fmt, f"Hm.\n{end}\n\nYes.", prefix=None)
-    assert (message.reasoning, message.content, message.anomalies) == ("Hm.", "Yes.", [])
-    message = read(fmt, f"Hm.{end}", prefix=None)
-    assert (message.reasoning, message.content, message.anomalies) == ("Hm.", None, [])
-    message = read(fmt, f"Hm.{end}{call}", prefix=None)
-    assert (message.reasoning, message.content, message.anomalies) == ("Hm.", None, [])
+    fmt, (start, end), call = opened(name), MARKERS[name], CALLS[name]
+    for text, content in (
+        (f"Hm.\n{end}\n\nYes.", "Yes."),
+        (f"{start}\nHm.{end}Yes.", "Yes."),
+        (f"Hm.{end}", None),
+        (f"Hm.{end}{call}", None),
+    ):
+        message = read(fmt, text)
+        assert (message.reasoning, message.content, message.anomalies) == ("Hm.", content, [])
     assert fmt.parse(f"Hm.{end}Yes.").reasoning == "Hm."
 
 
@@ -120,10 +61,10 @@ def test_an_assumed_thought_that_nothing_closes(name: str) -> None:
     fmt, call = opened(name), CALLS[name]
     stop = next(fmt.program.literals[trigger] for trigger in fmt.spec.stop or ())
     for text, calls in (("Yes.", 0), (f"Yes.{stop}", 0), (f"Yes.\n{call}", 1)):
-        message = read(fmt, text, prefix=None, finish_reason="stop")
+        message = read(fmt, text, reason="stop")
         assert (message.reasoning, message.content, len(message.tool_calls)) == ("Yes.", None, calls)
         assert kinds(message) == ["assumed_reasoning"], text
-    assert kinds(read(fmt, "", prefix=None)) == []
+    assert kinds(read(fmt, "")) == []
     assert kinds(read(fmt, "Yes.", prefix=MARKERS[name][0])) == []  # the caller has said so
 
 
@@ -139,22 +80,19 @@ def test_a_snapshot_knows_that_the_thought_is_assumed(name: str) -> None:
         assert kinds(parser.message) == expected
 
 
-def test_a_derived_format_starts_behind_its_own_prompt() -> None:
+def test_a_derived_format_starts_after_its_own_prompt() -> None:
     template = (TEMPLATES / "thinking_opened.jinja").read_text(encoding="utf-8")
     fmt = toolgram.derive_format(template, eos_token="</s>")
     assert fmt.report is not None
     assert fmt.report.analysis is not None
     assert fmt.generation_prompt == fmt.report.analysis.prompts["unset"].opened != ""
-    message = read(fmt, "Hm.\n</think>\n\nYes.", prefix=None)
+    message = read(fmt, "Hm.\n</think>\n\nYes.")
     assert (message.reasoning, message.content, message.anomalies) == ("Hm.", "Yes.", [])
 
 
 def test_a_format_of_two_files_says_its_prompt(tmp_path: Path) -> None:
-    home = toolgram.formats.grammar_home()
-    (tmp_path / "own.lark").write_text((home / "hermes.lark").read_text(encoding="utf-8"), encoding="utf-8")
-    machine = (home.parent / "machines" / "hermes.yaml").read_text(encoding="utf-8")
-    machine = machine.replace("  python_json:", '  generation_prompt: "<think>\\n"\n  python_json:')
-    (tmp_path / "own.yaml").write_text(machine, encoding="utf-8")
-    fmt = toolgram.load_format(tmp_path / "own.lark", tmp_path / "own.yaml")
+    hermes = toolgram.get_format("hermes")
+    machine = hermes.machine_text.replace("  python_json:", '  generation_prompt: "<think>\\n"\n  python_json:')
+    fmt = load_own(tmp_path, hermes.grammar_text, machine)
     assert fmt.generation_prompt == "<think>\n"
     assert fmt.parse("Hm.</think>Yes.").reasoning == "Hm."

@@ -10,13 +10,24 @@ from toolgram.limits import LONGEST_TAIL
 CALL = '<tool_call>{"name": "f", "arguments": %s}</tool_call>'
 
 
-def test_a_cut_gives_a_beginning() -> None:
-    text, fmt = CALL % '{"c": "f("a", "b")", "d": 1}', toolgram.get_format("hermes")
-    for at in range(text.index("a"), len(text)):
-        if text[:at].endswith('f("'):
+# By format: the text, where its damaged value begins, and a quote that ends the string if nothing follows it.
+DAMAGED = {
+    "hermes": (CALL % '{"c": "f("a", "b")", "d": 1}', '"a"', 'f("'),
+    "lfm2": ("<|tool_call_start|>[f(c=\"print('a', \"b\")\", y='z'), g(b=2)]<|tool_call_end|>", "print", None),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_cut_gives_a_beginning(name: str, reason: str) -> None:
+    fmt, (text, begin, quote) = toolgram.get_format(name), DAMAGED[name]
+    meant = fmt.parse(text).tool_calls[0].arguments
+    for at in range(text.index(begin), text.rindex(", g" if name == "lfm2" else "}")):
+        if quote and text[:at].endswith(quote):
             continue  # as in JSON, that quote has ended the string
-        for call in fmt.parse(text[:at], finish_reason="length").tool_calls:
-            assert '{"c": "f(\\"a\\", \\"b\\")", "d": 1}'.startswith(call.arguments)
+        for call in fmt.parse(text[:at], finish_reason=reason).tool_calls[:1]:
+            assert meant.startswith(call.arguments), text[:at]
+            assert call.status == "truncated" or call.arguments == meant, text[:at]
 
 
 @pytest.mark.parametrize("size", [7, 100_000])

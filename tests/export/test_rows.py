@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.conformance.roundtrip import Row, by_template, read_rows, real_templates, template_text
+from tests.conformance.rows import Row, by_template, read_rows, real_templates, template_text
 from tests.derive.turns import READ_ONLY, TEMPLATES, source
 from tests.export.engines import Engine, Engines, plain_engines
 from tests.export.measuring import WRITTEN

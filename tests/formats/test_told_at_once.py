@@ -25,7 +25,7 @@ V11 = "[TOOL_CALLS]f[ARGS]%s"
 TURN = "<|end|><|start|>assistant"
 HERMES = '<tool_call>\n{"name": "f", "arguments": %s'
 LLAMA = '{"name": "f", "parameters": %s'
-# format, text, and what was told: reasoning, content, calls
+# format, text, and what has gone out: reasoning, content, calls
 ROWS: list[tuple[str, str, str, str, list[tuple[str, str, bool]]]] = [
     ("mistral_v3", V3 % SOME, "", "", [("f", SOME, False)]),
     ("mistral_v3", V3 % json.dumps(SOME).removesuffix('"'), "", "", [("f", SOME, False)]),
@@ -34,7 +34,7 @@ ROWS: list[tuple[str, str, str, str, list[tuple[str, str, bool]]]] = [
     ("mistral_v3", V3 % DEEP + "}]", "", "", [("f", DEEP, True)]),
     ("mistral_v3", V3 % '{}}, {"name": "g", "arguments": {}}]', "", "", [("f", "{}", True), ("g", "{}", True)]),
     ("mistral_v11", V11 % SOME, "", "", [("f", SOME, False)]),
-    ("mistral_v11", V11 % NUMBERS, "", "", [("f", NUMBERS, False)]),  # the end of a call is told by what follows
+    ("mistral_v11", V11 % NUMBERS, "", "", [("f", NUMBERS, False)]),  # the end of a call shows in what follows
     ("mistral_v11", V11 % ODD, "", "", [("f", ODD, False)]),
     ("mistral_v11", f"[TOOL_CALLS]f{DEEP}", "", "", [("f", DEEP, False)]),
     ("mistral_v11", V11 % "{}" + V11 % DEEP, "", "", [("f", "{}", True), ("f", DEEP, False)]),

@@ -2,7 +2,7 @@
 
 It is computed from the format's two files: each marker, whole and without its last character, that last character, and
 the syntax of the embedded values. Of markers that the machine treats alike in every state, one is enough. `contexts`
-are beginnings that lead into every state of the machine, so that short strings behind them reach what only long
+are beginnings that lead into every state of the machine, so that short strings after them reach what only long
 strings reach from the start.
 """
 

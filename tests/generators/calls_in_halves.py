@@ -1,7 +1,7 @@
 """A call of a format in two halves, with room for a value between them: made from the format's two files.
 
 Strategy: among the shortest outputs that take each edge of the grammar's automaton, take those that hold a call, write
-the same value for every argument, and cut the text where it stands. The call is certain there: its name comes before.
+the same value for every argument, and cut the text at its place. The call is certain there: its name comes before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IN_VALUE = 777
 
 @lru_cache(maxsize=256)
 def call_around(name: str, value: str | int) -> tuple[str, str]:
-    """What a format's shortest complete call has before an argument's value and behind it, outside of a thought."""
+    """What a format's shortest complete call has before an argument's value and after it, outside of a thought."""
     found, fmt = walks(name), toolgram.get_format(name)
     program = fmt.program
     thoughts = [program.literals[each.trigger] for each in program.initial.symbols if each.opens == THOUGHT]
@@ -48,12 +48,12 @@ def _is_complete(fmt: toolgram.Format, before: str, after: str) -> bool:
 
 
 def around_string(name: str) -> tuple[str, str]:
-    """What stands before and behind the text of a string argument."""
+    """What comes before and after the text of a string argument."""
     return call_around(name, IN_STRING)
 
 
 def around_value(name: str) -> tuple[str, str]:
-    """What stands before and behind an argument that is no string."""
+    """What comes before and after an argument that is no string."""
     return call_around(name, IN_VALUE)
 
 

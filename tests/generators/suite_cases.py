@@ -27,7 +27,7 @@ RANDOM_TURNS = 16  # of each family
 
 # Families whose calls have no marker, or one that text has as well (`>>>`): a beginning of one is text.
 BARE = frozenset({"functionary_v3_2", "glm4", "llama3_json", "xlam"})
-# Families in which each part is a message with a header: no call stands within text or a thought.
+# Families in which each part is a message with a header: no call is within text or a thought.
 MESSAGES = frozenset(
     {"beam", "functionary_v3_2", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}
 )
@@ -76,7 +76,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
 
 
 def turns(name: str, seed: int) -> Iterator[tuple[str, Turn, str]]:
-    """The turns of a family: those that are told by name, and random ones."""
+    """The turns of a family: those with names, and random ones."""
     yield from TURNS
     rng = random.Random(f"{seed} {name}")
     for number in range(RANDOM_TURNS):

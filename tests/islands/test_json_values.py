@@ -31,7 +31,7 @@ def nearly_json(draw: st.DrawFn) -> str:
 
 
 def read(pieces: list[str]) -> tuple[str, int, list[object]]:
-    """What is passed on, how many characters are taken, and where the scanner stands."""
+    """What is passed on, how many characters are taken, and where the scanner is."""
     scanner = JsonScanner()
     scanner.accept_controls()
     out, taken = "", 0
@@ -97,7 +97,7 @@ def test_depth_is_bounded_with_and_without_skips(opening: str) -> None:
 @given(
     nearly_json(), st.sampled_from([json_values.AFTER_ITEM, json_values.AFTER_MEMBER]), st.integers(0, 200), st.data()
 )
-def test_a_skip_leaves_no_blanks_behind(text: str, state: int, blanks: int, data: st.DataObject) -> None:
+def test_a_skip_takes_all_blanks(text: str, state: int, blanks: int, data: st.DataObject) -> None:
     """Or every window of a long run of blanks would look at all that are left of it."""
     at = data.draw(st.integers(0, len(text)))
     text = text[:at] + " " * blanks + text[at:]

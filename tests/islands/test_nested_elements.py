@@ -1,15 +1,8 @@
-"""Values with elements inside: what the schema of each place says decides, however the text is split."""
+"""Values with elements inside: how deep they are, and what of them is sent at once."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from hypothesis import given
-from hypothesis import strategies as st
-
 import toolgram
-from tests.streams import check_events, cut, merged, run
 
 MARK = "]<]minimax[>["
 SCHEMA = {
@@ -50,33 +43,3 @@ def test_what_is_declared_is_sent_before_the_value_is_over() -> None:
     events = parser.feed(text)
     written = "".join(event.arguments for event in events if event.type == "tool_call_delta")
     assert written == '{"rows": [{"n": 1}, {"n": '
-
-
-NAMES = st.sampled_from(["item", "a", "b", "note"])
-TREES = st.recursive(
-    st.text(st.sampled_from('ab1 {["\n]<'), max_size=6),
-    lambda inner: st.lists(st.tuples(NAMES, inner), min_size=1, max_size=3),
-)
-
-
-def written(tree: Any) -> str:
-    """A tree as elements: its leaves are text."""
-    return (
-        tree
-        if isinstance(tree, str)
-        else "".join(f"{MARK}<{name}>{written(each)}{MARK}</{name}>" for name, each in tree)
-    )
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["note", "free", "tags", "rows", "other"]), TREES), max_size=3), st.booleans()
-)
-def test_any_tree_of_elements_is_json_however_it_is_split(trees: list[Any], declared: bool) -> None:
-    fmt, tools = toolgram.get_format("minimax_m3"), TOOLS if declared else None
-    text = output("").replace(f"{MARK}</invoke>", f"{written(trees)}{MARK}</invoke>")
-    events, message = run(fmt, [text], tools=tools)
-    check_events(events, text)
-    for size in (1, 4):
-        assert merged(run(fmt, cut(text, size), tools=tools)[0]) == merged(events)
-    for call in message.tool_calls:
-        assert isinstance(json.loads(call.arguments), dict)

@@ -35,7 +35,7 @@ def test_reading_starts_at_the_given_position() -> None:
 
 @pytest.mark.parametrize(
     ("source", "keywords"),
-    [  # ">" stands behind the first character that makes it certain
+    [  # ">" comes after the first character that makes it certain
         ("a='>x')", True),
         ('a=  ">")', True),
         ("a=1>0)", True),

@@ -105,28 +105,6 @@ def test_any_way_of_writing_loads_as_the_same(case: tuple[dict[str, Any], str]) 
     assert load(source) == as_json(given_arguments)
 
 
-@given(freely_written())
-def test_the_cut_does_not_matter(case: tuple[dict[str, Any], str]) -> None:
-    source = case[1][:300]
-    whole = read(source)
-    assert read_by_character(source) == whole
-    for cut in range(len(source) + 1):
-        assert read(source, cuts=[cut]) == whole
-
-
-@given(freely_written())
-def test_every_prefix_of_the_output_is_a_json_prefix(case: tuple[dict[str, Any], str]) -> None:
-    source = case[1]
-    scanner, written = PythonScanner(True), ""
-    for character in source:
-        assert not scanner.done
-        scanner.read(character, 0)
-        written += scanner.out
-    assert scanner.done
-    assert is_json_prefix(written)
-    assert isinstance(json.loads(written), dict)
-
-
 syntax = st.lists(
     st.sampled_from([*"'\"\\{}[]()=,:.+-_#* \n\t\r0123eExuUjaTN", "True", "None", "null", "a=", "'a'", '"""', "'''"]),
     max_size=40,
@@ -134,7 +112,10 @@ syntax = st.lists(
 anything = st.tuples(st.sampled_from(["", "a=", "a=[", "{", "[", "a='", "{'a':", "a='''"]), syntax | texts).map("".join)
 
 
-@given(anything, st.booleans(), st.data())
+written = freely_written().map(lambda case: case[1])
+
+
+@given(written | anything, st.booleans(), st.data())
 def test_any_text_is_read_the_same_however_it_is_cut(source: str, keywords: bool, data: st.DataObject) -> None:
     whole = read(source, keywords)
     assert is_json_prefix(whole.out)
@@ -148,7 +129,7 @@ def test_any_text_is_read_the_same_however_it_is_cut(source: str, keywords: bool
         assert whole.out.startswith(before.out)
 
 
-@given(freely_written().map(lambda case: case[1]) | anything, st.booleans())
+@given(written | anything, st.booleans())
 def test_a_snapshot_goes_on_where_it_was_taken(source: str, keywords: bool) -> None:
     straight, hopping = PythonScanner(keywords), PythonScanner(keywords)
     for character in source:

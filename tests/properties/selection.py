@@ -84,5 +84,5 @@ def formats_of(test_name: str) -> list[str]:
 
 
 def is_tagged(name: str) -> bool:
-    """Whether arguments stand between tags, so that their JSON is put together by the parser."""
+    """Whether arguments are between tags, so that their JSON is put together by the parser."""
     return any(state.meaning == "value" for state in toolgram.get_format(name).spec.states.values())

@@ -17,7 +17,7 @@ import toolgram
 from tests.generators.alphabet import contexts, critical_alphabet
 from tests.generators.calls_in_halves import around_string, around_value
 from tests.properties.selection import every_format, is_tagged, some
-from tests.strategies import chunkings, outputs
+from tests.strategies import chunkings, declarations, outputs
 from tests.streams import calls_of, check_events, cut, in_order, merged, run, without_ids
 from tests.work import calls_made
 from toolgram.events import Event
@@ -50,23 +50,24 @@ def test_a_snapshot_at_any_character_continues_to_the_same_events(name: str, dat
     """Also many futures of one moment: neither they nor its parser move the state that was taken."""
     fmt = toolgram.get_format(name)
     text = drawn(data, name)
-    at = data.draw(st.integers(0, len(text)))
-    parser = fmt.parser(prefix="")
+    at, tools = data.draw(st.integers(0, len(text))), data.draw(declarations(name))
+    reason = data.draw(st.sampled_from([None, "stop", "length"]))
+    parser = fmt.parser(tools, prefix="")
     for piece in data.draw(chunkings(text[:at])):
         parser.feed(piece)
     state = parser.snapshot()
     before = json.dumps(state, sort_keys=True)
     rest = data.draw(chunkings(text[at:]))
-    first = without_ids(_rest_of(fmt.restore(state), rest))
+    first = without_ids(_rest_of(fmt.restore(state, tools), rest, reason))
     assert json.dumps(state, sort_keys=True) == json.dumps(parser.snapshot(), sort_keys=True) == before
-    assert without_ids(_rest_of(fmt.restore(json.loads(before)), rest)) == first
+    assert without_ids(_rest_of(fmt.restore(json.loads(before), tools), rest, reason)) == first
     # a withheld call is read again as one delta, so adjacent deltas of it may be one
-    assert merged(without_ids(_rest_of(parser, rest))) == merged(first)
+    assert merged(without_ids(_rest_of(parser, rest, reason))) == merged(first)
     assert json.dumps(state, sort_keys=True) == before
 
 
-def _rest_of(parser: toolgram.Parser, chunks: Iterable[str]) -> list[Event]:
-    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
+def _rest_of(parser: toolgram.Parser, chunks: Iterable[str], reason: str | None) -> list[Event]:
+    return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close(reason)
 
 
 def _size_after(name: str, text: str) -> int:

@@ -34,15 +34,15 @@ SYMBOLS = ("a", "1", " ", ",", "(", ")", "]", "}", "'", "=", ">")
 
 @lru_cache
 def derived(kind: str) -> toolgram.Format:
-    before, between, behind = MARKERS[kind]
-    return toolgram.derive_format(TEMPLATE % (before, between, behind))
+    before, between, after = MARKERS[kind]
+    return toolgram.derive_format(TEMPLATE % (before, between, after))
 
 
 @pytest.mark.parametrize("kind", MARKERS)
 def test_the_calls_are_read(kind: str) -> None:
-    before, between, behind = MARKERS[kind]
+    before, between, after = MARKERS[kind]
     for arguments in ("", "a=2", "a='x'", "a=True, b=[1]", "a={'k': (1, 2)}"):
-        text = f"{before}f({arguments}){between}g(a=1){behind}"
+        text = f"{before}f({arguments}){between}g(a=1){after}"
         message = derived(kind).parse(text)
         assert [(call.name, call.status) for call in message.tool_calls] == [("f", "complete"), ("g", "complete")]
         assert check(derived(kind), text)[0] is None
@@ -50,8 +50,8 @@ def test_the_calls_are_read(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", MARKERS)
 def test_every_short_string_inside_a_call(kind: str) -> None:
-    before, _, behind = MARKERS[kind]
-    symbols = (*SYMBOLS, behind, behind[:-1], behind[0])
+    before, _, after = MARKERS[kind]
+    symbols = (*SYMBOLS, after, after[:-1], after[0])
     for beginning in ("f(", "f(a=2", "f(a='x", "f(a='x'y", "f(a=[1", "f()", "f(a=True)"):
         for row in itertools.chain.from_iterable(itertools.product(symbols, repeat=size) for size in (1, 2)):
             failure, _ = check(derived(kind), before + beginning + "".join(row))
@@ -60,13 +60,13 @@ def test_every_short_string_inside_a_call(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", MARKERS)
 def test_broken_outputs(kind: str) -> None:
-    before, between, behind = MARKERS[kind]
+    before, between, after = MARKERS[kind]
     chosen = random.Random(kind)
     for _ in range(300):
         calls = [f"{name}(a={chosen.choice(['2', 'None', repr('x)'), '[1, 2]'])})" for name in "fg"]
-        row = list(before + between.join(calls) + behind)
+        row = list(before + between.join(calls) + after)
         for _ in range(chosen.choice((1, 2, 3))):
             at, size = chosen.randrange(len(row)), chosen.choice((0, 1, 2, 5))
-            row[at : at + size] = chosen.choice(([], [chosen.choice((*SYMBOLS, behind, behind[:-1]))]))
+            row[at : at + size] = chosen.choice(([], [chosen.choice((*SYMBOLS, after, after[:-1]))]))
         failure = check_widely(derived(kind), "".join(row), tools())
         assert failure is None, failure

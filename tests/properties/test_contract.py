@@ -1,6 +1,6 @@
 """The contract, clauses 1 to 7, over every format: what is true of any text, however it is split into deltas.
 
-Strategy: texts come from `tests.strategies` (well-formed, broken, noise, any unicode), and each test is one clause.
+Strategy: texts come from `tests.strategies` (well-formed, broken, noise, mentions, unicode); each test is one clause.
 Clause 5 (prompt) has a file of its own, and so have clause 7 (linear and bounded), and the machine as a model.
 """
 
@@ -20,7 +20,7 @@ from tests.generators.alphabet import contexts, critical_alphabet
 from tests.generators.calls_in_halves import around_value, simple_call
 from tests.generators.suite_cases import SUITE, expected
 from tests.properties.selection import every_format, is_tagged
-from tests.strategies import chunkings, noise, outputs, well_formed
+from tests.strategies import chunkings, declarations, outputs, well_formed
 from tests.streams import (
     CUT_SIZES,
     calls_of,
@@ -39,10 +39,6 @@ from toolgram.events import Content, Dropped, Event, Reasoning, ToolCallDelta, T
 from toolgram.message import Message
 from toolgram.spec.data import TEXT
 
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}
-    for n in ("f", "search", "get_weather")
-]
 TOOLS_OF_TURNS = json.loads((SUITE / "tools.json").read_text(encoding="utf-8"))["search"]
 REASONS = st.sampled_from([None, "stop", "length", "tool_calls", "content_filter", ""]) | st.text(max_size=8)
 
@@ -61,16 +57,16 @@ def drawn(data: st.DataObject, name: str) -> str:
 def test_any_output_is_read_the_same_however_it_is_split_and_none_of_it_is_lost(name: str, data: st.DataObject) -> None:
     """One text for these clauses, as to make a text costs more than to read it."""
     fmt, text = toolgram.get_format(name), drawn(data, name)
-    tools, reason = data.draw(st.sampled_from([None, TOOLS])), data.draw(REASONS)
-    events, message = run(fmt, [text], tools=tools, finish_reason=reason)
+    tools, reason, strict = data.draw(declarations(name)), data.draw(REASONS), data.draw(st.booleans())
+    events, message = run(fmt, [text], tools=tools, finish_reason=reason, strict=strict)
     check_events(events, text)
     check_message(message, events)
     for chunks in [*(cut(text, size) for size in CUT_SIZES[1:]), data.draw(chunkings(text))]:
-        streamed, streamed_message = run(fmt, chunks, tools=tools, finish_reason=reason)
+        streamed, streamed_message = run(fmt, chunks, tools=tools, finish_reason=reason, strict=strict)
         check_events(streamed, text)
         assert merged(streamed) == merged(events)
         assert streamed_message == message
-    parsed = fmt.parse(text, tools=tools, prefix="", finish_reason=reason)
+    parsed = fmt.parse(text, tools, "", reason, strict)
     assert (parsed.content, parsed.reasoning, parsed.finish_reason, parsed.anomalies) == (
         message.content,
         message.reasoning,
@@ -179,7 +175,7 @@ def test_json_arguments_are_the_models_own_bytes(name: str, data: st.DataObject)
             and not (written_as_string or read_as_text)
         ):
             assert event.arguments == event.source or (
-                # behind a value that nothing closes, the end of all arguments follows at once
+                # after a value that nothing closes, the end of all arguments follows at once
                 is_tagged(name) and json.JSONDecoder().raw_decode(event.arguments)[0] == json.loads(event.source)
             )
         at += len(event.source)
@@ -192,18 +188,18 @@ def test_json_arguments_are_the_models_own_bytes(name: str, data: st.DataObject)
 @given(data=st.data())
 def test_any_prefix(name: str, data: st.DataObject) -> None:
     """The generation prompt, or any tail of any prompt, moves the machine and gives no event."""
-    prefix = data.draw(outputs(name))
-    text = data.draw(noise(name))
-    note(f"prefix: {prefix!r} text: {text!r}")
+    prefix, text, reason = data.draw(outputs(name)), drawn(data, name), data.draw(REASONS)
+    note(f"prefix: {prefix!r}")
     fmt = toolgram.get_format(name)
-    events, _ = run(fmt, [text], prefix=prefix)
+    events, message = run(fmt, [text], prefix=prefix, finish_reason=reason)
     check_events(events, text)
-    streamed, _ = run(fmt, cut(text, 1), prefix=prefix)
+    streamed, streamed_message = run(fmt, cut(text, 1), prefix=prefix, finish_reason=reason)
     assert merged(streamed) == merged(events)
+    assert streamed_message == message
 
 
 @every_format
-def test_every_symbol_behind_every_state_that_the_prompt_leads_to(name: str) -> None:
+def test_every_symbol_after_every_state_that_the_prompt_leads_to(name: str) -> None:
     """What the prompt has begun has no source of its own, in whichever state it ends and whatever follows."""
     fmt = toolgram.get_format(name)
     for prefix in contexts(name):
@@ -321,7 +317,7 @@ def _is_quoted(final: Message, at: int) -> bool:
 
 @every_format
 @given(data=st.data())
-def test_no_ids_behind_a_delta_are_ids_that_are_no_markers(name: str, data: st.DataObject) -> None:
+def test_no_ids_after_a_delta_are_ids_that_are_no_markers(name: str, data: st.DataObject) -> None:
     """An empty list says that nothing special was emitted, as other ids do; only None leaves it to the text."""
     fmt = toolgram.get_format(name)
     special = {text: 1_000 + at for at, text in enumerate(fmt.program.special.values())}

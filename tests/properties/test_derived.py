@@ -13,15 +13,13 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 from tests.derive.turns import TEMPLATES
-from tests.json_prefix import is_json_prefix
 from tests.strategies import chunkings
-from tests.streams import check_events, check_message, merged, run
+from tests.streams import check_events, check_message, merged, run, without_ids
 from toolgram.derive import DiffAnalysisResult, NotExpressible
 from toolgram.derive.deriving import derive_format
 from toolgram.derive.messages import Writer
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import Case
-from toolgram.events import ToolCallDelta
 from toolgram.formats import Format
 from toolgram.observing.probes import Call, tool_of
 
@@ -135,30 +133,8 @@ def test_broken_turns_keep_the_contract(drawn: tuple[str, str], data: st.DataObj
     streamed, other = run(fmt, data.draw(chunkings(text)), tools=tools, finish_reason=reason)
     assert merged(streamed) == merged(events)
     assert other == message
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-@given(drawn=broken())
-def test_arguments_are_honest_prefixes(drawn: tuple[str, str]) -> None:
-    name, text = drawn
-    note(f"{name}: {text!r}")
-    fmt, _ = derived(name)
-    parser = fmt.parser()
-    told: dict[int, str] = {}
-    for event in [*(event for char in text for event in parser.feed(char)), *parser.close()]:
-        if isinstance(event, ToolCallDelta):
-            told[event.index] = told.get(event.index, "") + event.arguments
-            assert is_json_prefix(told[event.index]), told
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-@given(drawn=broken(), data=st.data())
-def test_snapshots_go_on_where_they_were_taken(drawn: tuple[str, str], data: st.DataObject) -> None:
-    name, text = drawn
-    note(f"{name}: {text!r}")
-    fmt, _ = derived(name)
-    at = data.draw(st.integers(0, len(text)))
-    parser = fmt.parser(call_ids=str)
-    parser.feed(text[:at])
-    again = fmt.restore(json.loads(json.dumps(parser.snapshot())), call_ids=str)
-    assert merged([*again.feed(text[at:]), *again.close()]) == merged([*parser.feed(text[at:]), *parser.close()])
+    at, parser = data.draw(st.integers(0, len(text))), fmt.parser(tools, prefix="")
+    begun = parser.feed(text[:at])
+    again = fmt.restore(json.loads(json.dumps(parser.snapshot())), tools)
+    restored = [*begun, *again.feed(text[at:]), *again.close(reason)]
+    assert merged(without_ids(restored)) == merged(without_ids(events))

@@ -10,6 +10,7 @@ state is taken and restored on the way: both must have told the same at the end.
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 from hypothesis import settings
@@ -19,13 +20,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import toolgram
 from tests.fuzz import tools
 from tests.properties.selection import every_format, fewer
-from tests.strategies import chunkings, fragments, mutated, well_formed
+from tests.properties.test_special_tokens import outputs_in_pieces
+from tests.strategies import chunkings, fragments, mentions, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
 from toolgram.runtime.stream import PROMPT, READ_AGAIN, REJECTED, TraceStep
+from toolgram.spec.data import with_bare_calls
 
 # A held region that is prose goes back to where it began, and so do calls that are only mentioned; no declared
-# transition is that. If a prefix ends in text of its own, the turn begins in the first state again.
+# transition is that. If a prefix ends in text of its own, the turn begins in the first state again. A call without a
+# marker (`of_bare_calls`) is in the machine only if functions are declared.
 MOVES_BACK = (READ_AGAIN, REJECTED, PROMPT)
 NO_TOKEN = st.sampled_from((None, 1))  # the id of a piece: unknown, or of no special token
 REASONS = (None, "stop", "length", "tool_calls", "content_filter", "")
@@ -40,7 +44,9 @@ class ParserAndModel(RuleBasedStateMachine):
         super().__init__()
         self.fmt = toolgram.get_format(self.name)
         self.special = {text: 1_000 + at for at, text in enumerate(self.fmt.program.special.values())}
-        self.machine = self.fmt.reference_machine()
+        self.machine, spec = self.fmt.reference_machine(), self.fmt.spec
+        rows = with_bare_calls(spec).transitions if spec.bare_calls else ()
+        self.of_bare_calls = {(row.trigger, row.source, row.dest) for row in rows if row not in spec.transitions}
         self.reported: list[tuple[str, str, str]] = []
         self.events: list[Event] = []
         self.other_events: list[Event] = []
@@ -50,7 +56,7 @@ class ParserAndModel(RuleBasedStateMachine):
 
     @initialize(data=st.data(), declared=st.booleans(), by_id=st.booleans())
     def a_stream(self, data: st.DataObject, declared: bool, by_id: bool) -> None:
-        """With tools or without, by id or by text, behind any prefix."""
+        """With tools or without, by id or by text, after any prefix."""
         self.by_id = by_id
         prefixes = st.just("") | st.sampled_from(fragments(self.name)) | mutated(self.name)
         self.arguments: dict[str, Any] = {
@@ -71,7 +77,7 @@ class ParserAndModel(RuleBasedStateMachine):
         self.failed = True  # until the row is replayed: `teardown` must not fail a second time
         for trigger, source, dest in self.reported:
             assert self.machine.state == source, f"{trigger} fired in {source}; the machine is in {self.machine.state}"
-            if trigger in MOVES_BACK:
+            if trigger in MOVES_BACK or (trigger, source, dest) in self.of_bare_calls:
                 self.machine.set_state(dest)
             elif trigger.startswith("LINE "):  # the name of a declared function, which no machine file knows
                 assert dest == self.fmt.spec.line_calls
@@ -107,6 +113,11 @@ class ParserAndModel(RuleBasedStateMachine):
         self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
 
     @rule(data=st.data())
+    def a_mention(self, data: st.DataObject) -> None:
+        text = data.draw(mentions(self.name))
+        self.feed(text, data.draw(NO_TOKEN), data.draw(chunkings(text)))
+
+    @rule(data=st.data())
     def an_output_in_pieces(self, data: st.DataObject) -> None:
         token_id = data.draw(NO_TOKEN)
         for character in data.draw(well_formed(self.name)).text:
@@ -119,6 +130,26 @@ class ParserAndModel(RuleBasedStateMachine):
             text, token_id = data.draw(st.sampled_from(sorted(self.special.items())))
             token_id = data.draw(st.just(token_id) | st.sampled_from(sorted(self.special.values())))
             self.feed(text, token_id, data.draw(chunkings(text)))
+
+    @rule(data=st.data())
+    def pieces_at_once(self, data: st.DataObject) -> None:
+        """Pieces of any kind as one delta, and one by one, each of them torn."""
+        if not self.by_id or self.closed:
+            return
+        pieces = data.draw(outputs_in_pieces(self.name))
+        self.text += "".join(text for text, _ in pieces)
+        self.events += self.parser.feed(pieces)
+        for text, number in pieces:
+            whole = not text or any(text.count(marker) > 1 for marker in self.special)  # which of them is meant?
+            for part in [text] if whole else data.draw(chunkings(text)):
+                self.other_events += self.other.feed([(part, number)])
+        self.replay()
+
+    @rule()
+    def a_pickle(self) -> None:
+        """The second parser goes on in another process, with its message. A call that is withheld is read again."""
+        if not self.closed:
+            self.other = pickle.loads(pickle.dumps(self.other))
 
     @rule()
     def a_snapshot(self) -> None:
@@ -146,6 +177,7 @@ class ParserAndModel(RuleBasedStateMachine):
             assert self.parser.message.finish_reason == reason
         if not self.restored:
             assert self.other.message.content == self.parser.message.content
+            assert self.other.message.anomalies == self.parser.message.anomalies
             assert calls_of(self.other.message) == calls_of(self.parser.message)
 
     @invariant()

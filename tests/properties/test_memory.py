@@ -68,17 +68,22 @@ def test_held_text_costs_little_more_than_itself(kind: str) -> None:
     assert after - before <= MOST * max(held, LENGTH // 10), f"{(after - before) / len(text):.1f} bytes for a character"
 
 
-@pytest.mark.parametrize("deviation", ['{"name": "f", "arguments": {}}', "<parameter=a>1</parameter>"])
-def test_a_parser_that_keeps_no_message_keeps_no_deviations(deviation: str) -> None:
-    listed = deviation.startswith("{")
-    fmt = toolgram.get_format("mistral_v3" if listed else "qwen3_coder")
-    parser = fmt.parser(prefix="", keep_message=False)
-    parser.feed("[TOOL_CALLS] [" if listed else "<tool_call><function=f>")
+@pytest.mark.parametrize(
+    ("name", "opening", "unit"),
+    [
+        ("mistral_v11", "", "word "),
+        ("mistral_v3", "[TOOL_CALLS] [", '{"name": "f", "arguments": {}}'),
+        ("qwen3_coder", "<tool_call><function=f>", "<parameter=a>1</parameter>"),
+    ],
+)
+def test_a_parser_that_keeps_no_message_keeps_no_text_and_no_deviations(name: str, opening: str, unit: str) -> None:
+    parser = toolgram.get_format(name).parser(prefix="", keep_message=False)
+    parser.feed(opening)
     sizes = []
     tracemalloc.start()
     for _ in range(4):
-        for _ in range(200):
-            parser.feed(deviation)
+        for _ in range(2_000 if unit == "word " else 200):
+            parser.feed(unit)
             parser.take_anomalies()
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])

@@ -3,8 +3,8 @@
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
 per character of payload), so that half an event that is certain counts as well. Three things may wait although
-their meaning is known: the blanks beside a marker, which are told together; a marker that may become a longer one; and
-the comma, colon and quote before a key or a late value of the JSON around a call, which are told with it.
+their meaning is known: the blanks beside a marker, which go out together; a marker that may become a longer one; and
+the comma, colon and quote before a key or a late value of the JSON around a call, which go out with it.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 A model also writes what belongs to no format. One such character is tried first as well: what may be repaired waits.
 """
@@ -31,7 +31,7 @@ BY_HAND: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "
 
 DEPTH = 3
 
-BREAKAGES = ("'",)  # begins what is repaired behind a backslash, and a value where JSON belongs
+BREAKAGES = ("'",)  # begins what is repaired after a backslash, and a value where JSON belongs
 
 MOST_GOALS = 60  # that a row of three texts may begin with
 
@@ -161,7 +161,7 @@ def test_nothing_certain_is_held_back_after_any_two_tokens(name: str) -> None:
 
 @every_format
 def test_nothing_told_is_ever_changed(name: str) -> None:
-    """The other half: what was told is a beginning of what every continuation means."""
+    """The other half: what went out is a beginning of what every continuation means."""
     tokens, goals = tokens_of(name), goals_of(name)[:MOST_GOALS]
     for row in some([*product((*tokens, *goals), tokens, (*tokens, *goals[:3]))], name):
         text = "".join(row)

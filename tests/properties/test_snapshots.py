@@ -1,15 +1,12 @@
 """`restore` refuses what no stream can be in: a snapshot that was changed is an error at once, or harmless for good.
 
-Strategy: take a real snapshot in the middle of an output, change it as an attacker or a bad disk would (drop a key,
-change a type or a value, put one value in the place of another), and restore it. Either ToolgramError comes, or the
-parser takes any text and closes, and raises nothing.
+Strategy: take a real snapshot in the middle of an output, change it as an attacker or a bad disk would, and restore it.
+Either ToolgramError comes, or the parser takes any text and closes, and raises nothing.
 """
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.generators.changed_data import changed
 from tests.properties.selection import every_format
 from tests.strategies import any_text, outputs
 
-_VALUES = st.one_of(
+VALUES = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-3, 40),
@@ -28,42 +26,6 @@ _VALUES = st.one_of(
     st.text(max_size=6),
     st.lists(st.one_of(st.none(), st.booleans(), st.integers(-1, 30), st.text(max_size=3)), max_size=8),
 )
-
-
-def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value in JSON-able data."""
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in items:
-        yield (*path, key)
-        yield from places(value, (*path, key))
-
-
-def value_at(data: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        data = data[key]
-    return data
-
-
-@st.composite
-def changed(draw: st.DrawFn, snapshot: dict[str, Any], others: dict[str, list[Any]]) -> Any:
-    """The snapshot with one to three changes. `others` are values that the same keys have elsewhere."""
-    data = json.loads(json.dumps(snapshot))
-    for _ in range(draw(st.integers(1, 3))):
-        every = list(places(data))
-        if not every:
-            break
-        path = draw(st.sampled_from(every))
-        holder, key = value_at(data, path[:-1]), path[-1]
-        kind = draw(st.sampled_from(["drop", "value", "value", "swap", "elsewhere", "elsewhere"]))
-        if kind == "drop":
-            del holder[key]
-        elif kind == "swap":
-            holder[key] = copy.deepcopy(value_at(data, draw(st.sampled_from(every))))
-        elif kind == "elsewhere" and len(path) == 1 and others.get(key):
-            holder[key] = copy.deepcopy(draw(st.sampled_from(others[key])))
-        else:
-            holder[key] = copy.deepcopy(draw(_VALUES))
-    return data
 
 
 def snapshots_of(fmt: toolgram.Format, text: str) -> list[dict[str, Any]]:
@@ -81,11 +43,8 @@ def snapshots_of(fmt: toolgram.Format, text: str) -> list[dict[str, Any]]:
 def test_a_changed_snapshot_is_refused_or_raises_nothing_later(name: str, data: st.DataObject) -> None:
     fmt = toolgram.get_format(name)
     taken = snapshots_of(fmt, data.draw(st.one_of(outputs(name), st.just(fmt.example)))[:400]) or snapshots_of(fmt, "x")
-    others: dict[str, list[Any]] = {}
-    for snapshot in taken[:: max(1, len(taken) // 8)]:
-        for key, value in snapshot.items():
-            others.setdefault(key, []).append(value)
-    state = data.draw(changed(data.draw(st.sampled_from(taken)), others))
+    like = taken[:: max(1, len(taken) // 8)]
+    state = data.draw(changed(data.draw(st.sampled_from(taken)), like, VALUES))
     try:
         parser = fmt.restore(state)
     except toolgram.ToolgramError:

@@ -6,8 +6,6 @@ those of its special tokens.  However the pieces are fed, and by whichever path 
 
 from __future__ import annotations
 
-import json
-import pickle
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -19,7 +17,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.properties.selection import every_format
 from tests.strategies import chunkings, fragments, well_formed
-from tests.streams import check_events, merged, sources, without_ids
+from tests.streams import merged, sources, without_ids
 from tests.work import at_most
 from toolgram.events import Event
 from toolgram.runtime.special_tokens import Piece
@@ -75,33 +73,6 @@ def outputs_in_pieces(draw: st.DrawFn, name: str) -> list[Piece]:
         else:
             pieces.append((text if kind == 8 else "", draw(st.sampled_from([None, *ids]))))
     return pieces
-
-
-@every_format
-@given(data=st.data())
-def test_events_do_not_depend_on_how_pieces_are_fed(name: str, data: st.DataObject) -> None:
-    """Whole, per token, torn, and with snapshots and pickles between deltas."""
-    fmt = toolgram.get_format(name)
-    pieces = data.draw(outputs_in_pieces(name))
-    events, _ = read(name, [pieces])
-    check_events(events, "".join(text for text, _ in pieces))
-    assert read(name, [[piece] for piece in pieces])[0] == events
-    torn: list[Piece] = []
-    for text, number in pieces:
-        twice = any(text.count(marker) > 1 for marker in special(name)) and number not in (None, NO_TOKEN)
-        torn += [(part, number) for part in ([text] if twice or not text else data.draw(chunkings(text)))]
-    assert read(name, [[piece] for piece in torn])[0] == events
-    parser, restored = fmt.parser(prefix="", special_tokens=special(name)), []
-    stops = data.draw(st.sets(st.integers(0, len(torn)), max_size=4))
-    for at, piece in enumerate(torn):
-        if at in stops:
-            state = json.loads(json.dumps(parser.snapshot()))
-            parser = fmt.restore(state, special_tokens=special(name))
-        elif at - 1 in stops:
-            parser = pickle.loads(pickle.dumps(parser))
-        restored += parser.feed([piece])
-    restored += parser.close("stop")
-    assert without_ids(merged(restored)) == events
 
 
 @every_format

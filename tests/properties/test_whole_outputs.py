@@ -1,4 +1,4 @@
-"""A message that is made without events is the one that events add up to."""
+"""A message that is made without events is the one that events add up to: outputs that are nearly the examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import toolgram
 from tests.examples import examples
 from tests.properties.selection import every_format
-from tests.strategies import outputs
 
 DECLARED: list[dict[str, Any]] = [
     {
@@ -63,16 +62,8 @@ TOOLS = st.sampled_from([None, DECLARED])
 
 @every_format
 @given(data=st.data())
-def test_any_output(name: str, data: st.DataObject) -> None:
-    known_examples(name)
-    tools, reason = data.draw(TOOLS), data.draw(st.sampled_from(REASONS))
-    check(name, data.draw(outputs(name)), tools, reason, strict=data.draw(st.booleans()))
-
-
-@every_format
-@given(data=st.data())
 def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
-    """Text, blanks and reasoning before, between and behind the format's own examples."""
+    """Text, blanks and reasoning before, between and after the format's own examples."""
     texts = known_examples(name)
     around = st.sampled_from(
         [
@@ -137,7 +128,7 @@ def test_examples_that_are_changed_a_little(name: str, data: st.DataObject) -> N
 
 @every_format
 def test_names_that_are_words_of_the_format(name: str) -> None:
-    """Where a name stands, such a word may mean something else: the readers decide."""
+    """In the place of a name, such a word may mean something else: the readers decide."""
     fmt = toolgram.get_format(name)
     words = [text for text in fmt.program.literals.values() if text[0].isalnum()]
     for text in known_examples(name):

@@ -1,4 +1,4 @@
-"""Closing markers behind a call, wherever they come from: none is content, and none is lost without an anomaly.
+"""Closing markers after a call, wherever they come from: none is content, and none is lost without an anomaly.
 
 Strategy: in the examples of every format, each marker that is written as one that closes something (`</a>`, `[/A]`,
 `<|end_a|>`, `<a|>`) is put at each place after a call, whole and cut off at the end of the output.
@@ -43,32 +43,32 @@ def closing_markers(fmt: Format) -> list[str]:
 
 
 def places(fmt: Format, prefix: str, text: str) -> list[int]:
-    """Where calls end, and the markers and blanks behind them, before what begins something."""
+    """Where calls end, and the markers and blanks after them, before what begins something."""
     parser = fmt.parser(prefix=prefix)
     stops = {text for name, text in fmt.program.literals.items() if name in fmt.program.stop}
-    found, at, behind = [], 0, False
+    found, at, after = [], 0, False
     for event in parser.feed(text) + parser.close():
         at += len(event.source)
         if isinstance(event, Dropped):
             marker = event.source.strip()
-            behind &= not marker or marker in stops or bool(CLOSING.search(marker)) or not marker.strip('}])`"/>\n')
+            after &= not marker or marker in stops or bool(CLOSING.search(marker)) or not marker.strip('}])`"/>\n')
         elif isinstance(event, ToolCallStart | Content | Reasoning | Malformed):
-            behind = False
-        behind |= isinstance(event, ToolCallEnd)
-        if behind:
+            after = False
+        after |= isinstance(event, ToolCallEnd)
+        if after:
             found.append(at)
     return sorted({*found})
 
 
 def outputs(fmt: Format) -> Iterator[tuple[str, str, int]]:
-    """The examples of a format, and with their first call twice: the prefix, the text, and a place behind a call."""
+    """The examples of a format, and with their first call twice: the prefix, the text, and a place after a call."""
     for prefix, text in dict.fromkeys([*examples_of(fmt), *doubled(fmt)]):
         for place in places(fmt, prefix, text):
             yield prefix, text, place
 
 
 def check_places(message: toolgram.Message, text: str) -> None:
-    """A marker that is dropped is told where it stands."""
+    """A marker that is dropped is reported with its place."""
     for each in message.anomalies:
         if each.kind in TOLD:
             assert text.startswith(each.text, each.start), each
@@ -77,13 +77,13 @@ def check_places(message: toolgram.Message, text: str) -> None:
 def check(fmt: Format, optional: set[str]) -> int:
     """Put each closing marker at each place; how many there were."""
     count = 0
-    for prefix, text, place in some([*outputs(fmt)], f"behind calls {fmt.name}"):
+    for prefix, text, place in some([*outputs(fmt)], f"after calls {fmt.name}"):
         whole = fmt.parse(text, prefix=prefix)
         for marker in closing_markers(fmt):
             for blanks in ("", "\n"):
                 count += 1
                 broken = text[:place] + blanks + marker + text[place:]
-                message = fmt.parse(broken, prefix=prefix)
+                message = assert_same_however_split(fmt, broken, prefix=prefix)
                 check_places(message, broken)
                 if calls_of(message) == calls_of(whole):
                     assert message.content == whole.content, broken
@@ -94,22 +94,14 @@ def check(fmt: Format, optional: set[str]) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "a closing marker behind a"))
-def test_a_closing_marker_behind_a_call(name: str) -> None:
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "a closing marker after a"))
+def test_a_closing_marker_after_a_call(name: str) -> None:
     fmt = toolgram.get_format(name)
     assert check(fmt, OPTIONAL.get(name, set())) or not closing_markers(fmt)
 
 
-@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers, split"))
-def test_however_it_is_split(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    for prefix, text, place in some([*outputs(fmt)], name):
-        for marker in closing_markers(fmt):
-            assert_same_however_split(fmt, text[:place] + marker + text[place:], prefix=prefix)
-
-
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers cut off"))
-def test_a_closing_marker_cut_off_behind_a_call(name: str) -> None:
+def test_a_closing_marker_cut_off_after_a_call(name: str) -> None:
     """Also one that ends the turn. What was read before it stays as it is."""
     fmt = toolgram.get_format(name)
     texts = fmt.program.literals
@@ -130,7 +122,7 @@ def test_a_closing_marker_cut_off_behind_a_call(name: str) -> None:
 
 @pytest.mark.parametrize("name", quarter(DERIVED, "closing markers after calls"))
 def test_derived(name: str) -> None:
-    """In derived formats, each behind the last call, where it has come already."""
+    """In derived formats, each after the last call, where it has come already."""
     fmt = derived(name)[0]
     for prefix, text, place in some([*outputs(fmt)], name):
         last = place == len(text)
