@@ -80,7 +80,7 @@ class TextSkeleton:
         builder = self.builder
         closing = builder.literal("THINK_END", end)
         self.think_ends = [closing]
-        if not start:
+        if start in ("", self.markers.content_start):
             return
         self.think = builder.literal("THINK", start)
         builder.blanks()
