@@ -94,6 +94,8 @@ def _opening(builder: FormatBuilder, outer: Sequence[str], before: Sequence[str]
 def _separator(builder: FormatBuilder, text: str, before: Sequence[str]) -> str:
     """Return what is between two calls, if it is more than blanks."""
     text = text or ";"
+    if builder.has(text) and not before:
+        text = ","
     if builder.has(text):
         return ""
     builder.blanks()
