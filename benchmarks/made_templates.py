@@ -25,8 +25,9 @@ def main(given: Sequence[str] | None = None) -> int:
     arguments.add_argument("--reasons", action="store_true", help="show why reports are not ok")
     options = arguments.parse_args(given)
     numbers = range(options.first, options.first + options.count) if options.show < 0 else [options.show]
-    rows = exact = silent = fine = lost = 0
+    rows = exact = silent = fine = 0
     reasons: Counter[str] = Counter()
+    lost: Counter[str] = Counter()  # rows that are not read and that no parser can read, by the reason
     for number in numbers:
         template = made(number)
         try:
@@ -38,7 +39,7 @@ def main(given: Sequence[str] | None = None) -> int:
         assert fmt.report is not None
         wrong = wrong_rows(template, fmt)
         rows, exact, fine = rows + total, exact + total - len(wrong), fine + fmt.report.ok
-        lost += sum(bool(unreadable(template, name)) for name, _, _ in wrong)
+        lost.update(filter(None, (unreadable(template, name) for name, _, _ in wrong)))
         silent += len(wrong) * fmt.report.ok
         if not fmt.report.ok:
             problems = [*fmt.report.unexplained, *(f"{each.case}: {each.problem}" for each in fmt.report.failed)]
@@ -55,7 +56,10 @@ def main(given: Sequence[str] | None = None) -> int:
                 print(f"    {name}: {output[:300]!r}\n        {problem[:400]}")
     for reason, count in reasons.most_common(40):
         print(f"{count:4} {reason}")
-    print(f"{exact} of {rows} rows exact, of {rows - lost} that can be read")
+    readable = rows - sum(lost.values())
+    print(f"{exact} of {rows} rows exact ({exact / rows:.1%}), of {readable} that can be read ({exact / readable:.1%})")
+    for reason, count in lost.most_common():
+        print(f"{count:4} of the others: {reason}")
     print(f"{fine} of {len(numbers)} templates ok, with {silent} rows silently wrong")
     return int(silent > 0)
 

@@ -254,7 +254,7 @@ def test_an_island(house: Path) -> None:
                 )
             ],
             "src/toolgram/export/tagged_arguments.py": [
-                ('READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "json")', ISLAND_WRITER),
+                ('READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "html", "json")', ISLAND_WRITER),
                 ('    "elements": TaggedArguments.elements,', '    "sql": _sql,\n'),
             ],
         },

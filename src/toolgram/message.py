@@ -282,8 +282,8 @@ class MessageBuilder:
     def _say(self, text: str, source: str) -> None:
         """Add text for the user. What was dropped before it joins it to the text before by one blank."""
         self._forget_dropped()
-        if not self.content and text != source:
-            self._joined, text = True, source
+        if not self.content and text.startswith(" ") and not source.startswith(" "):
+            self._joined, text = True, text[1:]
         self.content.append(text)
 
     def _forget_dropped(self) -> None:

@@ -10,12 +10,14 @@ A row that no parser can read under the contract (DESIGN, section 7) is counted 
 from __future__ import annotations
 
 import ast
+import html
 import json
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import toolgram
 from toolgram.derive.rendering import ChatTemplate
@@ -184,6 +186,8 @@ BETWEEN = ("", "\n", "\n\n", " ", "<|tools|>", "\n<tools>\n")
 BEHIND = ("", "\n", "</s>")
 ORDERS = ("thought content calls", "thought content calls", "thought content calls", "thought calls content")
 HISTORY = ("all", "all", "last", "none")  # which thoughts are printed
+# What is escaped, values or thoughts and content, and the filter that does it.
+ESCAPED = (*[""] * 12, "values e", "values urlencode", "text e", "text tojson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,10 @@ class Made:
     parts: dict[str, str]
     source: str
     end: str
+
+
+# What a message has: content, a thought, calls.
+Meant: TypeAlias = tuple[str, str, Sequence[dict[str, Any]]]
 
 
 def made(number: int) -> Made:
@@ -213,6 +221,7 @@ def made(number: int) -> Made:
         "strip": draw.choice(["", "", "", " | trim"]),
         "system": draw.choice(["tools", "tools", "nothing"]),
         "prompt": draw.choice(["asked", "asked", "asked", "always"]),
+        "escaped": draw.choice(ESCAPED),
     }
     if pick["order"].endswith("content") or pick["header"] == "each call":
         pick["behind"] = pick["behind"].replace("</s>", "")  # it ends the turn, and more of the turn follows
@@ -224,6 +233,7 @@ def _source(pick: dict[str, str]) -> str:
     begin = opening.replace("R", called) if called != "assistant" else opening.replace("R", "assistant")
     thought, absent, opened = THOUGHTS[pick["thoughts"]]
     again = {"once": "", "each part": _said(closing + begin), "each call": ""}[pick["header"]]
+    thinks = "{{ " + _filtered(pick, "text", "m.reasoning_content") + " }}"
     lines = ["{{ bos_token }}"]
     if pick["system"] == "tools":
         listed = _said(opening.replace("R", "system")) + "{{ 'Functions:\n' ~ (tools|tojson) }}" + _said(closing)
@@ -234,7 +244,7 @@ def _source(pick: dict[str, str]) -> str:
         shut = "\n\n"
     other = _said(user).replace("user", "' ~ m.role ~ '") if "user" in user else _said(user)
     parts = {
-        "thought": "{% if m.reasoning_content %}" + _said(thought).replace("@", "' ~ m.reasoning_content ~ '", 1)
+        "thought": "{% if m.reasoning_content %}" + _said(thought).replace("@", "' }}" + thinks + "{{ '", 1)
         + (again if thought else "") + "{% else %}" + _said(absent) + "{% endif %}",
         "content": "{% if m.content %}" + _content(pick) + "{% endif %}",
         "calls": _calls(pick, begin, closing),
@@ -253,6 +263,12 @@ def _source(pick: dict[str, str]) -> str:
     return "".join(lines)
 
 
+def _filtered(pick: dict[str, str], what: str, expression: str) -> str:
+    """An expression, escaped if all such text is."""
+    escaped, _, name = pick["escaped"].partition(" ")
+    return f"({expression})|string|{name}" if escaped == what else expression
+
+
 def _said(text: str) -> str:
     """A text as Jinja writes it."""
     return "{{ '" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "' }}" if text else ""
@@ -268,8 +284,8 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 def _content(pick: dict[str, str]) -> str:
     before, after = CONTENTS[pick["contents"]]
     if before == "trim":
-        return "{{ m.content | trim }}"
-    return _said(before) + "{{ m.content" + pick["strip"] + " }}" + _said(after)
+        return "{{ " + _filtered(pick, "text", "m.content | trim") + " }}"
+    return _said(before) + "{{ " + _filtered(pick, "text", "m.content" + pick["strip"]) + " }}" + _said(after)
 
 
 def _calls(pick: dict[str, str], begin: str, closing: str) -> str:
@@ -280,7 +296,9 @@ def _calls(pick: dict[str, str], begin: str, closing: str) -> str:
         between = end + closing + begin + start
     if tagged:
         argument, separator = tagged
-        pieces = _filled(argument, {"K": "k", "Y": "('true' if v is string else 'false')", "V": VALUES[pick["values"]]})
+        value = VALUES[pick["values"]].removeprefix("{{ ").removesuffix(" }}")
+        value = "{{ " + _filtered(pick, "values", value) + " }}"
+        pieces = _filled(argument, {"K": "k", "Y": "('true' if v is string else 'false')", "V": value})
         arguments = "{% for k, v in c.function.arguments.items() %}" + pieces
         arguments += ("{% if not loop.last %}" + _said(separator) + "{% endif %}" if separator else "") + "{% endfor %}"
     else:
@@ -313,8 +331,7 @@ _BLANKS = {"name": "run_code", "arguments": {"code": "  a\n\n", "language": ""}}
 _TEXT = "Hello, you!\nWhat is it?"
 _MARKUP = 'If a < b then [x], {"k": 1}, f(x=1) and `<tag>`.\n```json\n{"name": "x"}\n```\n| a | b |\nName: x\n- y: z'
 _MUSING = "They ask.\n\nSo: look it up, 1 < 2."
-# What a message has: content, a thought, calls.
-MESSAGES: dict[str, tuple[str, str, Sequence[dict[str, Any]]]] = {
+MESSAGES: dict[str, Meant] = {
     "content": (_TEXT, "", ()),
     "markup": (_MARKUP, "", ()),
     "one call": ("", "", (_CITY,)),
@@ -357,15 +374,10 @@ def outputs(template: Made) -> Iterator[tuple[str, str, str]]:
     compiled = ChatTemplate(template.source, "<s>", "</s>")
     prompt = compiled.render([_USER], tools=TOOLS, add_generation_prompt=True)
     for name, (content, thought, calls) in MESSAGES.items():
-        message: dict[str, Any] = {"role": "assistant", "content": content}
-        if thought:
-            message["reasoning_content"] = thought
-        if calls:
-            message["tool_calls"] = [
-                {"id": f"a1b2c3d4{at}", "type": "function", "function": call} for at, call in enumerate(calls)
-            ]
-        text = compiled.render([_USER, message], tools=TOOLS)
-        if (thought and thought not in text) or (thought and not THOUGHTS[template.parts["thoughts"]][0]):
+        text = _rendered(compiled, (content, thought, calls))
+        if (thought and thought.partition("\n")[0] not in text) or (
+            thought and not THOUGHTS[template.parts["thoughts"]][0]
+        ):
             continue
         if calls and not CALLS[template.parts["calls"]][3]:
             continue
@@ -379,6 +391,58 @@ def outputs(template: Made) -> Iterator[tuple[str, str, str]]:
         yield name, prompt, output[:at] if at >= 0 else output
 
 
+def _rendered(compiled: ChatTemplate, meant: Meant) -> str:
+    content, thought, calls = meant
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if thought:
+        message["reasoning_content"] = thought
+    if calls:
+        message["tool_calls"] = [
+            {"id": f"a1b2c3d4{at}", "type": "function", "function": call} for at, call in enumerate(calls)
+        ]
+    return compiled.render([_USER, message], tools=TOOLS)
+
+
+def twin(template: Made, name: str) -> Meant | None:
+    """Another message that the template renders as this one: then no parser can read either. None if there is none.
+
+    Tried are the messages that a reader might take it for without any of the template's markers in a text: a value of
+    another kind that its parameter may have, or without blanks at its edges; a thought that is an answer, or no part of
+    the message; a call or an argument less.
+    """
+    compiled = ChatTemplate(template.source, "<s>", "</s>")
+    text = _rendered(compiled, MESSAGES[name])
+    return next((other for other in _others(*MESSAGES[name]) if _rendered(compiled, other) == text), None)
+
+
+def _others(content: str, thought: str, calls: Sequence[dict[str, Any]]) -> Iterator[Meant]:
+    if thought:
+        yield content, "", calls
+        yield (thought, "", calls) if not content else (content, content, calls)
+    elif content and calls:
+        yield "", content, calls
+    for at, call in enumerate(calls):
+        before, after, arguments = calls[:at], calls[at + 1 :], call["arguments"]
+        if len(calls) > 1:
+            yield content, thought, (*before, *after)
+        for key, value in arguments.items():
+            fewer = {other: each for other, each in arguments.items() if other != key}
+            changed = [fewer, *({**arguments, key: each} for each in _alike(call["name"], key, value))]
+            yield from ((content, thought, (*before, {**call, "arguments": each}, *after)) for each in changed)
+
+
+def _alike(name: str, key: str, value: Any) -> Iterator[Any]:
+    """Other values that the parameter may have and that may be written as this one."""
+    (kind,) = (
+        tool["function"]["parameters"]["properties"][key]["type"] for tool in TOOLS if tool["function"]["name"] == name
+    )
+    if kind == "string":
+        tries = [value.strip(), value.rstrip(), value.lstrip(), value.strip("\n"), f"{value} ", f"{value}\n"]
+        yield from (each for each in dict.fromkeys(tries) if each != value)
+    elif kind in ("object", "array"):
+        yield from ([None] if value else [])
+
+
 _WRITTEN: dict[str, Callable[[Any], str]] = {
     "mixed": lambda value: value if isinstance(value, str) else json.dumps(value),
     "json": json.dumps,
@@ -389,8 +453,18 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 }
 
 
+_ENCODED: dict[str, Callable[[str], str]] = {"values e": html.escape, "values urlencode": quote}
+
+
 def unreadable(template: Made, name: str) -> str:
-    """Say why no parser can read this row; "" if one can."""
+    """Say why no parser can read this row, by the row alone; "" if one can.
+
+    Either another message is rendered as this one, or the contract (DESIGN, section 7) has no reading for it.
+    """
+    return "another message is rendered alike" if twin(template, name) is not None else _without_reading(template, name)
+
+
+def _without_reading(template: Made, name: str) -> str:
     _, thought, calls = MESSAGES[name]
     parts = template.parts
     opening = THOUGHTS[parts["thoughts"]][0].partition("@")[0]
@@ -400,7 +474,8 @@ def unreadable(template: Made, name: str) -> str:
     shape = CALLS[parts["calls"]]
     if len(shape) < 6 or not values:
         return ""
-    written = [_WRITTEN[parts["values"]](value) for value in values]
+    encode = _ENCODED.get(parts["escaped"], str)
+    written = [encode(_WRITTEN[parts["values"]](value)) for value in values]
     if parts["calls"].startswith("python"):
         return "" if all(map(_is_literal, written, values)) else "what stands for Python is no Python"
     _, _, _, call, argument, separator = shape

@@ -35,7 +35,6 @@ NO_PYTHON = "a history without quotes or commas, or with quotes around everythin
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
     "key_value_lines": (None, "a line of raw text looks like the next argument"),
-    "escaped_text": (None, "text has the escapes of a language of its own"),
     "python_tokens": (None, NO_PYTHON),
     "role_before_reasoning": (
         {"reasoning and content", "reasoning and a call", "reasoning, content and a call"},
@@ -464,8 +463,9 @@ def test_a_call_says_which_values_are_of_a_type_that_was_not_understood() -> Non
     text = '<run tool="f"><with key="a">x</with><with key="b">2</with></run>'
     parameters = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
     tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    fmt = derive_format(source("escaped_text").replace("&lt;", "&less;"), eos_token="</s>")  # no escape of HTML
     for declared, unproven in ((tools, ["a"]), (None, ["a", "b"])):
-        message = derived("escaped_text").parse(text, declared)
+        message = fmt.parse(text, declared)
         assert [call.status for call in message.tool_calls] == ["complete"]
         assert [each.text for each in message.anomalies if each.kind == "unproven_types"] == unproven
 

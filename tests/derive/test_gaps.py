@@ -8,6 +8,7 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import report_of
+from toolgram.check import check_format
 
 START, TURN_END = "{% for m in messages %}<|{{ m.role }}|>", "<|end|>{% endfor %}"
 PROMPT = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -63,23 +64,63 @@ NAMED = {
         "how an argument of the type array is written was not understood",
     ),
 }  # fmt: skip
-FAILING = {
-    "text escaped for HTML": with_calls(
-        "<c " + NAME + ">" + each("<p n={{ k }}>{{ (v if v is string else v|tojson)|e }}</p>") + "</c>"
+TEXT_OR_JSON = "(v if v is string else v|tojson)"
+THOUGHT = "{% if m.reasoning_content %}<think>{{ m.reasoning_content|@ }}</think>{% endif %}"
+THOUGHT += "{{ m.content|@ if m.content }}"
+CALL = "<c>" + NAME + ARGUMENTS + "</c>"
+# What is escaped, each with the tag that says how it is.
+ESCAPED = {
+    "values for HTML": (
+        with_calls("<c " + NAME + ">" + each("<p n={{ k }}>{{ " + TEXT_OR_JSON + "|e }}</p>") + "</c>"), "value, html",
     ),
-    "text escaped for URLs": with_calls(
-        "<c>" + NAME + "?" + each("{{ k }}={{ v|string|urlencode }}{{ '&' if not loop.last }}") + "</c>"
+    "values for HTML, in elements": (
+        with_calls("<c>" + NAME + each("<{{ k }}>{{ " + TEXT_OR_JSON + "|e }}</{{ k }}>") + "</c>"),
+        "value, html, echo",
     ),
-    "content as JSON": with_calls("<c>" + NAME + ARGUMENTS + "</c>", content="{{ m.content|tojson if m.content }}"),
+    "values for URLs": (
+        with_calls(
+            "<c>" + NAME + "?" + each("{{ k }}={{ " + TEXT_OR_JSON + "|urlencode }}{{ '&' if not loop.last }}") + "</c>"
+        ),
+        "value, url",
+    ),
+    "content for HTML": (with_calls(CALL, content="{{ m.content|e if m.content }}"), "content, html"),
+    "content for HTML, in markers": (
+        with_calls(CALL, content="{% if m.content %}<a>{{ m.content|e }}</a>{% endif %}"), "content, html",
+    ),
+    "thoughts for HTML": (with_calls(CALL, content=THOUGHT.replace("@", "e")), "reasoning, html"),
+    "content as JSON": (with_calls(CALL, content="{{ m.content|tojson if m.content }}"), "content, string"),
+    "thoughts as JSON": (with_calls(CALL, content=THOUGHT.replace("@", "tojson")), "reasoning, string"),
     "a message as one JSON object": (
-        START + "{{ {'content': m.content, 'calls': m.tool_calls or []}|tojson if m.role == 'assistant' "
-        + "else m.content }}" + TURN_END + PROMPT
+        START + "{{ {'role': 'assistant', 'content': m.content, 'tool_calls': m.tool_calls or []}|tojson "
+        + "if m.role == 'assistant' else m.content }}" + TURN_END + PROMPT,
+        "content, string",
     ),
+    "a message as one JSON object, with its thought": (
+        START + "{{ {'thought': m.reasoning_content or '', 'content': m.content, 'tool_calls': m.tool_calls or []}"
+        + "|tojson if m.role == 'assistant' else m.content }}" + TURN_END + PROMPT,
+        "reasoning, string",
+    ),
+}  # fmt: skip
+FAILING = {
     "a prefix on each line": with_calls(
         "<c>" + NAME + ARGUMENTS + "</c>",
         content="{% for line in (m.content or '').split('\n') %}> {{ line }}\n{% endfor %}",
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", ESCAPED)
+def test_what_is_escaped_comes_back(shape: str, tmp_path: Path) -> None:
+    """The two files say how it is escaped; they load, and `check` has nothing to say."""
+    template, tags = ESCAPED[shape]
+    fmt = toolgram.derive_format(template, eos_token="<|end|>")
+    report = report_of(fmt)
+    assert report.ok, (report.failed, report.unexplained)
+    assert f"tags: [{tags}]" in fmt.machine_text
+    for name, text in (("made.lark", fmt.grammar_text), ("made.yaml", fmt.machine_text)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    checked = check_format(toolgram.load_format(tmp_path / "made.lark", tmp_path / "made.yaml"))
+    assert checked.ok, [each for each in checked.findings if not each.ok]
 
 
 @pytest.mark.parametrize("shape", FAILING)

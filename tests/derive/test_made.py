@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import toolgram
-from tests.derive.made import CALLS, THOUGHTS, made, outputs, unreadable, wrong_rows
+from tests.derive.made import CALLS, THOUGHTS, Made, made, outputs, twin, unreadable, wrong_rows
 from tests.properties.selection import quarter
 
 GROUPS, EACH = 16, 6  # a run takes a quarter of the groups
@@ -33,6 +33,14 @@ def test_rows_that_no_parser_can_read_have_a_reason() -> None:
     reasons = {name: unreadable(template, name) for name, _, _ in outputs(template)}
     assert reasons["content"] == ""
     assert reasons["nested"] == "what stands for Python is no Python"
+
+
+def test_a_message_that_is_rendered_as_another_one_is_found() -> None:
+    """Templates that leave a thought out, and the blanks at the edges of content."""
+    for row, printed in (("thought and content", "m.content"), ("code", "m.tool_calls[0].function.arguments.language")):
+        source = "{% for m in messages %}{{ m.content }}{{ " + printed + " if m.role == 'assistant' }}{% endfor %}"
+        assert twin(Made(0, {}, source, ""), row) is not None
+    assert twin(made(1), "one call") is None
 
 
 def test_the_pieces_are_what_they_say() -> None:

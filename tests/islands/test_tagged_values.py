@@ -10,8 +10,8 @@ from itertools import product
 import pytest
 
 from toolgram.islands import MarkedValue
+from toolgram.islands.escaped_values import EscapedValue
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.islands.xml_values import XmlValue
 from toolgram.tools.parameters import Types
 
 ALPHABET = "[]{}\"'\\,:1 tn-"
@@ -31,9 +31,15 @@ MADE: dict[str, Callable[[Types], MarkedValue]] = {
     "bare": TaggedValue,
     "quoted": partial(TaggedValue, quoted=True),
     "trimmed": partial(TaggedValue, trimmed=True),
-    "xml": XmlValue,
+    "xml": partial(EscapedValue, kind="xml"),
+    "html": partial(EscapedValue, kind="html"),
+    "url": partial(EscapedValue, kind="url"),
 }
-XML = ("<![CDATA[", "]]>", "&lt;", "&", "[", "]", '"', "\\", ",", "1", " ", "x", "<")
+ALPHABETS = {
+    "xml": ("<![CDATA[", "]]>", "&lt;", "&", "[", "]", '"', "\\", ",", "1", " ", "x", "<"),
+    "html": ("&#34;", "&lt;", "&#3", "&", "[", "]", '"', "\\", ",", "1", " ", "x", ";"),
+    "url": ("%22", "%5B", "%5D", "%C3%A9", "%C3", "%E2%80", "%F0%9F%8E%89", "%", "1", "%31", "%2C", "x"),
+}
 
 
 def read(pieces: Iterable[str], value: MarkedValue) -> tuple[str, int, int, str]:
@@ -55,7 +61,7 @@ def read(pieces: Iterable[str], value: MarkedValue) -> tuple[str, int, int, str]
 @pytest.mark.parametrize("spelling", MADE)
 def test_every_short_text(types: Types, spelling: str) -> None:
     for length in (1, 2, 3):
-        for symbols in product(XML if spelling == "xml" else ALPHABET, repeat=length):
+        for symbols in product(ALPHABETS.get(spelling, ALPHABET), repeat=length):
             text = "".join(symbols)
             whole = read([text], MADE[spelling](types))
             streamed = read(text, MADE[spelling](types))

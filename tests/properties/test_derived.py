@@ -27,7 +27,7 @@ from toolgram.observing.probes import Call, tool_of
 # print calls as no Python would have them: of all of these the report says so.
 UNSURE = (
     "key_value_lines", "python_tokens", "role_before_reasoning", "type_tags",
-    "escaped_text", "python_all_quoted", "python_bare_words", "python_no_commas", "python_single_quoted",
+    "python_all_quoted", "python_bare_words", "python_no_commas", "python_single_quoted",
 )  # fmt: skip
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in UNSURE)
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<>|[]{}【】`"), min_size=1, max_size=20)
@@ -114,7 +114,11 @@ def broken(draw: st.DrawFn) -> tuple[str, str]:
             break
         begin = draw(st.integers(0, len(text)))
         end = draw(st.integers(begin, min(len(text), begin + 12)))
-        insert = draw(st.sampled_from(["", text[begin:end] * 2, "<", "}", '"', "\n", "x", text[: end - begin]]))
+        insert = draw(
+            st.sampled_from(
+                ["", text[begin:end] * 2, "<", "}", '"', "&lt;", "\\\\", "%2", "\n", "x", text[: end - begin]]
+            )
+        )
         text = text[:begin] + insert + text[end:]
     return name, text
 

@@ -27,6 +27,7 @@ from toolgram.check.reference import ReferenceMachine, gist, may_end_here
 from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
+from toolgram.runtime.following import GOES_ON
 from toolgram.spec.data import END, TEXT, Literal, Run, Transition
 
 Step = tuple[str, str, str]
@@ -160,14 +161,14 @@ def _follow(
 
 def _goes_on(fmt: Format, texts: dict[str, list[str]], place: _Place, text: str) -> bool:
     """Return whether a text goes on with the symbol before it and is not a symbol of its own: with a run, a shorter
-    marker, or a Python call with which an expression begins."""
+    marker, a Python call with which an expression begins, or an object in which a string goes on."""
     before = place.symbols[-1] if place.symbols else ""
     last = fmt.spec.terminals.get(before)
     if isinstance(last, Run):
         return re.match(rf"(?:{last.pattern})\Z", texts[before][0] + text[:1]) is not None
     if isinstance(last, Literal):
         return _merges(fmt, last, text)
-    return before == ARGUMENTS and place.text.endswith(")") and text.startswith(("(", "["))
+    return before == ARGUMENTS and text.startswith(("(", "[") if place.text.endswith(")") else GOES_ON)
 
 
 def _merges(fmt: Format, last: Literal, text: str) -> bool:

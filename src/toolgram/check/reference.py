@@ -4,7 +4,8 @@ Strategy: use the libraries as they are.  The reference parser turns Lark's tree
 into a message.  The reference machine is the real `transitions` machine; its actions only record their names.  Both
 are slow. The property tests and `toolgram check` compare the default driver with them.
 
-A tree is read by names.  `text` and the terminal TEXT are content, THOUGHT is reasoning.  `call`, `bare_call`,
+A tree is read by names.  `text` and the terminal TEXT are content, THOUGHT is reasoning; in a rule such as `html_text`
+they are escaped.  `call`, `bare_call`,
 `open_call`, `function`, `envelope` and `bare_envelope` are calls.  Inside a call, `NAME` or `name_field` is its name,
 `arguments` or `arguments_field` its arguments, and `ID` or `id_field` its id; in each `argument`, a `KEY` precedes
 its value.  Everything else is structure and makes a seam.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,12 +28,13 @@ from transitions.extensions.states import Tags, add_state_features
 from toolgram.errors import ToolgramError
 from toolgram.events import Status
 from toolgram.islands import read_whole, value_island, value_kind
+from toolgram.islands.escapes import ESCAPES
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.message import Message, ToolCall
 from toolgram.program.free_text import whole_grammar
 from toolgram.spec.data import Spec, Transition, rows_of
 from toolgram.spec.declarations import short_name
-from toolgram.spec.vocabulary import ACTIONS, value_type
+from toolgram.spec.vocabulary import ACTIONS, ESCAPED, value_type
 
 if TYPE_CHECKING:
     from toolgram.islands import MarkedValue
@@ -50,6 +53,8 @@ _CALLS = {
     "bare_envelope",
     "inner_envelope",
 }
+ESCAPED_TEXT = re.compile(f"({'|'.join(ESCAPED)})_(text|thought)")
+_MEANINGS = {"text": "content", "thought": "reasoning"}
 Node = Tree[Token] | Token
 
 
@@ -187,6 +192,9 @@ def _pieces(spec: Spec, tree: Tree[Token], text: str) -> Iterator[tuple[str, str
             short_name(each.data) in _CALLS for each in node.iter_subtrees()
         ):
             yield "seam", ""  # an empty list
+        elif escaped := ESCAPED_TEXT.fullmatch(short_name(node.data)):
+            tokens = [str(token) for token in node.scan_values(lambda value: isinstance(value, Token))]
+            yield _MEANINGS[escaped[2]], ESCAPES[escaped[1]].decoded("".join(tokens))
         elif short_name(node.data) == "text":
             yield "content", "".join(str(token) for token in node.scan_values(lambda value: isinstance(value, Token)))
         else:

@@ -23,7 +23,7 @@ from toolgram.derive.comparing import (
     markers_of,
     mirrors,
 )
-from toolgram.derive.content import Content, learn_content
+from toolgram.derive.content import Content, find_escapes, learn_content
 from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, TOOLS, Conversation, settle_form
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.reading import read_calls
@@ -60,10 +60,6 @@ def analyse_compiled(template: ChatTemplate) -> DiffAnalysisResult:
     """Do the same with a template that is compiled. Raises TemplateError."""
     conversation = Conversation(template, Report())
     settle_form(conversation)
-    return _analyse(conversation)
-
-
-def _analyse(conversation: Conversation) -> DiffAnalysisResult:
     learn_markers([])
     switch, prompts = find_prompts(conversation)
     conversation.phase = "T1"
@@ -197,6 +193,7 @@ def _together(
         instructions=instructions,
         prints_calls="",
         report=conversation.report,
+        escaped=find_escapes(conversation),
     )
 
 

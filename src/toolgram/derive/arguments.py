@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from toolgram.derive.comparing import find_slots
 from toolgram.derive.result import ArgumentsStyle, ValueEncoding, ValueStyle
+from toolgram.islands.escapes import ESCAPES
 from toolgram.limits import MOST_DICT_ENDS
 from toolgram.observing.probes import json_type
 
@@ -76,6 +78,16 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
 
     `before` is the text between a key and a text value. Keys without a stretch were not written.
     """
+    plain = _learn_values(stretches, arguments, before)
+    for kind in ("html", "url") if plain and plain["string"].encoding is ValueEncoding.UNKNOWN else ():
+        decoded = {key: ESCAPES[kind].decoded(stretch) for key, stretch in stretches.items()}
+        styles = _learn_values(decoded, arguments, before)
+        if "string" in styles and styles["string"].encoding is ValueEncoding.RAW:
+            return {name: replace(style, escaped=kind) for name, style in styles.items()}
+    return plain
+
+
+def _learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str) -> dict[str, ValueStyle]:
     names = {json_type(value): key for key, value in arguments.items() if not key.endswith(("_odd", "_end", "_no"))}
     plain = names["string"]
     if plain not in stretches or not stretches[plain].startswith(before):

@@ -1,8 +1,7 @@
 """Phase C1: whether content has markers of its own around it, and where the turn ends.
 
 Strategy: an answer with only content has a text before it and a text after it. The text before, less an empty block of
-reasoning, opens the content; without an opening there is no closing, so all text that follows is the turn's end. The
-same with reasoning shows wrappers that only occur with it.
+reasoning, opens the content; without an opening there is no closing, so all text that follows is the turn's end.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ import re
 from dataclasses import dataclass
 
 from toolgram.derive.comparing import markers_of, mirrors
-from toolgram.derive.conversation import CALLS, CONTENT, REASONING, Conversation
+from toolgram.derive.conversation import CALLS, CONTENT, Conversation
 from toolgram.derive.reasoning import Reasoning
-from toolgram.derive.result import ContentMode, ReasoningMode
+from toolgram.derive.result import ContentMode, Part, ReasoningMode
+from toolgram.islands.escapes import ESCAPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +32,35 @@ _FEWEST = 2  # characters of an end of turn that is known at any position
 
 def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
     """Return the markers of content, and the turn's end; `after_calls` is the text after the last value of a call."""
-    before, after = _around(conversation, None)
+    before, after = _around(conversation)
     start = without_empty_reasoning(before, reasoning)
     mode = ContentMode.ALWAYS_WRAPPED
     turn_start = ""
     if not start.strip():
         mode, start, turn_start = ContentMode.PLAIN, "", start
-        reasoned, after_reasoned = _around(conversation, REASONING)
-        cut = reasoned.find(reasoning.end) if reasoning.end else -1
-        opening = reasoned[cut + len(reasoning.end) :] if cut >= 0 else ""
-        opened, header, ended = opening.strip(), conversation.header.strip(), after.strip()
-        another = (header and opened.endswith(header)) or (ended and opened.startswith(ended))  # a message of its own
-        if opened and not another:
-            mode, start, after = ContentMode.WRAPPED_WITH_REASONING, opening, after_reasoned
     end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
     conversation.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
-    if mode is ContentMode.WRAPPED_WITH_REASONING:
-        turn_end = _around(conversation, None)[1]
     return Content(mode, start, end, turn_start, turn_end)
 
 
-def _around(conversation: Conversation, reasoning: str | None) -> tuple[str, str]:
-    turn = conversation.turn(CONTENT, reasoning)
-    body = conversation.body(turn or conversation.turn(CONTENT, reasoning, CALLS[:1]) or "")
+def _around(conversation: Conversation) -> tuple[str, str]:
+    """Return what is before and after content."""
+    turn = conversation.turn(CONTENT)
+    body = conversation.body(turn or conversation.turn(CONTENT, None, CALLS[:1]) or "")
     before, found, after = body.partition(CONTENT)
     if turn is None:  # only the text that closes any message is known
         after = split_turn_end(after, conversation.before_turn())[1]
-    if reasoning and reasoning in before:
-        before = before[before.index(reasoning) + len(reasoning) :]
     return (before, after) if found else ("", "")
+
+
+def find_escapes(conversation: Conversation) -> dict[Part, str]:
+    """Return the parts whose text the template escapes, each with the kind of escapes that give it back."""
+    said, found = f"{CONTENT} <b>\n& \"c\" \\ 'd' {CONTENT}", {}
+    for part, turn in ((Part.CONTENT, conversation.turn(said)), (Part.REASONING, conversation.turn(CONTENT, said))):
+        for kind in ("html", "string") if turn is not None and said not in turn else ():
+            if said in ESCAPES[kind].decoded(turn or ""):
+                found[part] = kind
+    return found
 
 
 def without_empty_reasoning(text: str, reasoning: Reasoning) -> str:

@@ -131,10 +131,14 @@ class FormatBuilder:
         self.states[name] = _State(tags, text)
         return name
 
+    def tag(self, name: str, *tags: str) -> None:
+        """Give a state of content or reasoning, perhaps of a fragment, these tags."""
+        self.states[name] = _State(tags, "")
+
     def begin(self, initial: str) -> None:
         """Let an output begin in `initial`; text leads from there to the state of content."""
         self.initial = initial
-        self.states[START] = _State(("content",), "")
+        self.tag(START, "content")
 
     def closed(self, role: str) -> str:
         """Return a new state of content after a call, which text leaves."""

@@ -186,9 +186,6 @@ class _Keys:
                     keys = f"({keys} | _repair_{_ARGS})"
                     names.append(f"_repair_{_ARGS}")
                 rules.append(f"{how} {role}_field: {keys} _colon {_VALUES[role]}")
-        if self.wrapper not in ("", "function"):
-            names += ["function_field", "inner_envelope"]
-            rules.append(f"%override function_field: {_literals([self.wrapper])} _colon inner_envelope")
         if self.constants:
             names += ["type_field", "STRING", "NULL"]
             self.builder.take("json", "NUMBER", "TRUE", "FALSE")

@@ -8,12 +8,9 @@ same, and that is left unexplained.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import TEXTS, FormatBuilder, Path, add_closers, pieces
-from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding, filled
-from toolgram.observing.probes import Call
+from toolgram.derive.result import ArgumentSlot, ArgumentsStyle, CallsFormat, Slot, ValueEncoding
 
 _PYTHON = {ValueEncoding.JSON, ValueEncoding.PYTHON, ValueEncoding.PYTHON_REPR, ValueEncoding.JSON_ESCAPED}
 
@@ -48,15 +45,6 @@ def is_lossy(calls: CallsFormat) -> bool:
     bare = any(style.before.strip() == "=" and style.encoding not in _PYTHON for style in form.values.values())
     raw = any(style.before.strip() != "=" and style.encoding is ValueEncoding.RAW for style in form.values.values())
     return bare or raw or bool(quotes and kinds)
-
-
-def as_models_write(form: CallsFormat, calls: Sequence[Call]) -> str:
-    """Return the calls of a turn as Python, whatever the template prints."""
-    written = []
-    for call in calls:
-        arguments = ", ".join(f"{key}={value!r}" for key, value in call.arguments.items())
-        written.append(filled(form.pattern, {Slot.NAME: call.name, Slot.ID: call.id, Slot.ARGUMENTS: arguments}))
-    return form.section_start + form.separator.join(written) + form.section_end
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:

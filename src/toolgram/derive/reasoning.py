@@ -17,6 +17,7 @@ from toolgram.derive.comparing import common_prefix, compare, first_marker, mark
 from toolgram.derive.conversation import CALLS, CONTENT, REASONING, REASONING_KEYS, SWITCHES, Conversation
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.result import ReasoningMode
+from toolgram.islands.escapes import ESCAPES
 
 _ROLE = re.compile(r"assistant|model|bot\b", re.IGNORECASE)
 UNSET, ON, OFF = "unset", "on", "off"
@@ -43,8 +44,8 @@ def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
         if None not in turns and max(counts) == 0:
             break
     conversation.change(reasoning_in_blocks=True)
-    turn = conversation.turn(CONTENT, REASONING)
-    if turn is not None and REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
+    turn = ESCAPES["html"].decoded(conversation.turn(CONTENT, REASONING) or "")
+    if REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
         return True
     conversation.change(reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
     return False

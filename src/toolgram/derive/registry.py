@@ -132,13 +132,6 @@ def _text_after(pattern: Sequence[object], slot: object) -> str:
 
 
 def _tag_format(calls: CallsFormat) -> ToolFormat:
-    form = calls.arguments
-    if form.style is not ArgumentsStyle.TAGGED:
+    if calls.arguments.style is not ArgumentsStyle.TAGGED:
         return ToolFormat.TAG_WITH_JSON
-    if is_python(calls):
-        return ToolFormat.PYTHON_CALLS
-    texts = [part for part in form.pattern if isinstance(part, str)]
-    brackets = any(character in part for part in texts for character in "<>[]{}【】«»")
-    if not brackets and ("\n" in form.separator or any("\n" in part for part in texts)):
-        return ToolFormat.KEY_VALUE_LINES
-    return ToolFormat.TAG_WITH_TAGGED
+    return ToolFormat.PYTHON_CALLS if is_python(calls) else ToolFormat.TAG_WITH_TAGGED

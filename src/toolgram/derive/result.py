@@ -42,7 +42,6 @@ class ContentMode(Enum):
 
     PLAIN = "plain"
     ALWAYS_WRAPPED = "always_wrapped"
-    WRAPPED_WITH_REASONING = "wrapped_with_reasoning"
 
 
 class ToolFormat(Enum):
@@ -53,7 +52,6 @@ class ToolFormat(Enum):
     TAG_WITH_JSON = "tag_with_json"  # a name in markers, then a JSON object
     TAG_WITH_TAGGED = "tag_with_tagged"  # a name in markers, then each argument in markers
     PYTHON_CALLS = "python_calls"  # name(key=value, ...)
-    KEY_VALUE_LINES = "key_value_lines"  # a name, then a line per argument
 
 
 class ArgumentsStyle(Enum):
@@ -127,6 +125,7 @@ class ValueStyle:
     encoding: ValueEncoding
     before: str
     after: str
+    escaped: str = ""  # the tag of a value that is escaped besides: "html" or "url"
     wrapped: tuple[str, str] | None = None  # markers around some texts, inside those of a value: `<![CDATA[`, `]]>`
 
 
@@ -339,6 +338,7 @@ class DiffAnalysisResult:
     instructions: Mapping[str, str]  # what the prompt says of calls, if no turn shows them
     prints_calls: str  # "yes", "no", or "refused" if it refused every message with calls
     report: Report
+    escaped: Mapping[Part, str] = field(default_factory=dict)  # parts whose text is escaped, each with the tag for it
     written: tuple[Written, ...] = ()  # the messages of the proof
 
     @property

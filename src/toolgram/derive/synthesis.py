@@ -14,7 +14,7 @@ from typing import Any
 from toolgram.derive.format_builder import FormatBuilder
 from toolgram.derive.json_skeleton import add_json_calls
 from toolgram.derive.messages import shown_outputs
-from toolgram.derive.python_skeleton import add_python_calls, as_models_write, is_lossy, is_python
+from toolgram.derive.python_skeleton import add_python_calls, is_lossy, is_python
 from toolgram.derive.result import (
     CallsFormat,
     ContentMode,
@@ -28,7 +28,6 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.tag_skeleton import add_tag_calls
 from toolgram.derive.text_skeleton import TextSkeleton, thinks_first
-from toolgram.observing.probes import CITY, DOCS
 from toolgram.spec.data import Literal
 
 
@@ -74,6 +73,7 @@ def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
         markers=MarkerRegistry(),
         shapes={},
         calls=None,
+        escaped={},
     )
     return without_calls(nothing, name, tokens)
 
@@ -118,8 +118,7 @@ def _describe(
         builder.about["generation_prompt"] = opened
     if result.calls is not None and calls:
         lossy = is_python(result.calls) and is_lossy(result.calls)
-        texts = [as_models_write(result.calls, (CITY, DOCS))] if lossy else shown_outputs(result)
-        if texts:
+        if texts := [] if lossy else shown_outputs(result):
             builder.about["canonical"] = [{"prefix": opened, "output": text} if opened else text for text in texts]
 
 

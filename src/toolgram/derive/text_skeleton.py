@@ -66,16 +66,13 @@ class TextSkeleton:
                 builder.about[key] = blanks
         self._breaks()
         # The tokens that end a turn, if the output still has them: dropped wherever text may be.
-        ends = [text for text in turn_ends(result, tokens) if not builder.has(text)]
+        ends = [text for text in turn_ends(result, tokens) if not builder.has(text) and not self._lists_nothing(text)]
         self.ends = builder.literals("TURN_END", ends)
         if self.ends:
             builder.about["stop"] = self.ends
 
     def _reasoning(self) -> None:
         result, start, end = self.result, self.markers.reasoning_start, self.markers.reasoning_end
-        if not start and result.reasoning_mode is ReasoningMode.FORCED_OPEN:
-            opened = [prompt.opened.strip() for prompt in result.prompts.values()]
-            start = next((text for text in opened if text and end not in text), "")
         if thinks_first(result):
             start = result.header.strip()
         if result.reasoning_mode is ReasoningMode.NONE or not end:
@@ -83,7 +80,7 @@ class TextSkeleton:
         builder = self.builder
         closing = builder.literal("THINK_END", end)
         self.think_ends = [closing]
-        if not start:
+        if start in ("", self.markers.content_start):
             return
         self.think = builder.literal("THINK", start)
         builder.blanks()
@@ -103,9 +100,14 @@ class TextSkeleton:
     def _content(self) -> None:
         self.answer = [self.builder.literal("CONTENT_START", self.markers.content_start)]
         self.builder.state("ANSWER", "content")
-        if self.markers.content_end:
+        if self.markers.content_end and not self._lists_nothing(self.markers.content_end):
             self.answer.append(self.builder.literal("CONTENT_END", self.markers.content_end))
             self.builder.to(self.answer[1], "ANSWER", START)
+
+    def _lists_nothing(self, marker: str) -> bool:
+        """Return whether a marker after content is a list of calls that has none: it is read as that."""
+        start, end = self.markers.tool_section_start, self.markers.tool_section_end
+        return start.endswith("[") and "".join(marker.split()) == "".join((start + end).split())
 
     def _breaks(self) -> None:
         """Add what a template writes between two parts of a turn and no marker accounts for: dropped in text."""
@@ -158,15 +160,24 @@ class TextSkeleton:
         builder.rules[:0] = self._rules(machine, calls)
         return machine
 
+    def _rule_of(self, part: Part, state: str, rule: str) -> str:
+        """Return the rule of the text in a state: one that is named after its tag if the template escapes the text."""
+        if (kind := self.result.escaped.get(part)) is None:
+            return rule
+        self.builder.tag(state, part.value, kind)
+        return f"{kind}_{rule.lower()}"
+
     def _rules(self, machine: Mapping[str, Any], calls: bool) -> list[str]:
         unclosed = [REPAIR_CALLS] if any(rule.startswith(REPAIR_CALLS) for rule in self.builder.rules) else []
         others = [*self.breaks, *self.ends, *(["calls", *unclosed] if calls else [])]
-        loop, last, rules, again = ["text"], [], [], ""
+        said = self._rule_of(Part.CONTENT, "ANSWER" if self.answer else START, "text")
+        loop, last, rules, again = ["text" if self.answer else said], [], [], ""
         if self.think_ends and not self.think:
             loop.append(self.think_ends[0])
         if self.think:
             closing = self.think_ends[0]
-            thought = f"(THOUGHT | {self.think})" if self.fragment else "THOUGHT"
+            one = self._rule_of(Part.REASONING, "REASONING", "THOUGHT")
+            thought = f"({one} | {self.think})" if self.fragment else one
             if not any(row["trigger"] == closing and START in sources_of(row) for row in machine["transitions"]):
                 again = "_closed_again*"  # elsewhere it is dropped wherever text may be
                 rules = ["_closed_again: _close | _close_blank", f"_close.3: {closing}", "_close_blank.-9: WS"]
@@ -175,13 +186,15 @@ class TextSkeleton:
             rules += [
                 f"reasoning: {self.think} {thought}* {one_of([f'{one_of(self.think_ends)} {again}', *others])}",
                 f"_open_reasoning: {self.think} {thought}*",
+                *([f"{one}: THOUGHT"] if one != "THOUGHT" else []),
             ]
         if self.answer:
             loop.append("answer")
             last.append("_open_answer")
             rules += [
-                f"answer: {self.answer[0]} text* {one_of([*self.answer[1:], *others])}",
-                f"_open_answer: {self.answer[0]} text*",
+                f"answer: {self.answer[0]} {said}* {one_of([*self.answer[1:], *others])}",
+                f"_open_answer: {self.answer[0]} {said}*",
             ]
         end = f" {one_of(last)}?" if last else ""
-        return [f"start: {again} {one_of([*loop, *others])}*{end}", *rules, "text.-5: TEXT"]
+        texts = [f"{name}.-5: TEXT" for name in dict.fromkeys([loop[0], said])]
+        return [f"start: {again} {one_of([*loop, *others])}*{end}", *rules, *texts]

@@ -81,8 +81,6 @@ def _is_text(turn: str, style: ArgumentsStyle | None) -> bool:
 
 
 def _settled(conversation: Conversation, style: ArgumentsStyle, turn: str) -> ArgumentsStyle:
-    if conversation.form.arguments_as_string:
-        conversation.found("T1", "arguments are given as a JSON string", "as an object they are refused or not JSON")
     if conversation.form.empty_content == "":
         empty, conversation.form = conversation.form, replace(conversation.form, empty_content=None)
         shorter = conversation.turn(None, None, CALLS[:1])

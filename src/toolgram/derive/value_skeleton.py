@@ -44,7 +44,8 @@ class Frame:
         """Return the rule of the value."""
         if self.alone:
             return "json_value"
-        return "literal_value" if "json" in self.traits else "text_value" if "text" in self.traits else "raw_value"
+        kind = next((trait for trait in self.traits if trait != "echo"), "raw")
+        return "literal_value" if kind == "json" else f"{kind}_value"
 
 
 class Arguments:
@@ -308,15 +309,11 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
             found.setdefault((style.before, style.after), {})[kind] = style.encoding
     if not found:
         raise NotExpressible("no argument could be read")
-    text = form.values.get("string")
-    if text is not None and text.encoding in _UNWRITTEN and len(found) == 1:
-        # text that is written in several ways: one of them is unchanged, if everything else is
-        ((frame, kinds),) = found.items()
-        if frame[1].strip():
-            kinds["string"] = ValueEncoding.RAW
     echo = _echo_of(form)
-    read = [_frame(before, after, kinds, echo, len(found)) for (before, after), kinds in found.items()]
+    escaped = next(iter(form.values.values())).escaped
+    read = [_frame(before, after, kinds, echo, len(found), escaped) for (before, after), kinds in found.items()]
     frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
+    text = form.values.get("string")
     if text is not None and text.wrapped is not None and echo is None:
         opening, closing = text.before + text.wrapped[0], text.wrapped[1] + text.after
         frames.append(Frame(opening, closing, None, ("text",), False))
@@ -333,8 +330,12 @@ def _echo_of(form: ArgumentsFormat) -> str | None:
     return tail[0] if tail and isinstance(tail[0], str) else ""
 
 
-def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int) -> Frame:
-    encodings = set(kinds.values())
+def _frame(
+    before: str, after: str, kinds: dict[str, ValueEncoding], echo: str | None, frames: int, escaped: str
+) -> Frame:
+    encodings, traits = set(kinds.values()), ("echo",) if echo is not None else ()
+    if escaped:
+        return Frame(before, after, echo, (escaped, *traits), False)
     if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
         if echo is None and set(kinds) == {"string"} and _is_marker(after[1:].strip()):
             return Frame(before, after, echo, ("text",), False)  # a marker tells where it ends
@@ -345,8 +346,7 @@ def _frame(before: str, after: str, kinds: dict[str, ValueEncoding], echo: str |
     if echo is None and ((encodings <= _JSON and "string" in kinds) or (encodings <= _LITERAL and not after.strip())):
         return Frame(before, after, echo, ("json",), True)
     if encodings <= _LITERAL:
-        return Frame(before, after, echo, ("json", "echo") if echo is not None else ("json",), False)
-    traits = ("echo",) if echo is not None else ()
+        return Frame(before, after, echo, ("json", *traits), False)
     if set(kinds) == {"string"} and frames > 1:
         return Frame(before, after, echo, ("text", *traits), False)
     return Frame(before, after, echo, traits, False)

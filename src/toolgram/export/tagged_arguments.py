@@ -211,7 +211,7 @@ class TaggedArguments:
         return self.tokens.text_until(edge.text + echoed, dict.fromkeys(found), within)
 
 
-READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "json")
+READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "html", "json")
 # Values with a notation of their own, by the tag of their state: each function writes the value of a parameter with
 # this key and this declared schema.
 VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ...], Any], ex.Expr]] = {

@@ -56,6 +56,8 @@ def forbidden_words(spec: Spec, rows: Rows, state: str, declared: Sequence[str])
             yield from (name + text for name in declared for end in ends for text in end.texts)
         elif isinstance(shape, Literal) and trigger not in beyond and len(shape.text) > 2:
             yield shape.text
+    if spec.states[rows[state][TEXT].dest].typed == "string":
+        yield '\\"'  # it is part of the text, and closes nothing
     if spec.line_calls and spec.states[state].meaning == "content":
         yield from (f"{name}(" for name in declared)
 

@@ -10,7 +10,7 @@ arguments.
 * `json_envelope`: the JSON object around a call, whose tokens are the machine's triggers, written as ijson does,
 * `python_literals`: Python keyword arguments and literals, transcoded to JSON as they arrive,
 * `json_repairs`, `python_repairs`, `literal_repairs`: the same with local mistakes,
-* `tagged_values`, `xml_values`: raw text or a literal between two markers,
+* `tagged_values`, `escaped_values`, `escapes`: raw or escaped text or a literal between two markers; how it is escaped,
 * `notated_values`, `nested_elements`: a format's own notation of JSON; elements named after the members of a value,
 * `error_recovery`: where a broken value ends.
 
@@ -115,7 +115,7 @@ _ISLANDS = {  # loaded when first needed: most formats need one or two
     "repaired_python": "python_repairs.RepairingPythonScanner",
     "literal": "literal_repairs.LiteralScanner",
     "tagged": "tagged_values.TaggedValue",
-    "xml": "xml_values.XmlValue",
+    "escaped": "escaped_values.EscapedValue",
     "notated": "notated_values.NotatedScanner",
     "elements": "nested_elements.ElementsScanner",
     "recovery": "error_recovery.ErrorRecovery",
@@ -144,8 +144,8 @@ def value_island(
     island = island_class(kind)
     if kind == "tagged":
         value: Value = island(_declared_types(typed, types), typed == "json", typed == "trimmed")
-    elif kind == "xml":
-        value = island(types)
+    elif kind == "escaped":
+        value = island(types, typed)
     elif kind == "elements":
         value = island(notation, key, place) if place is not None else island(notation, key)
     else:

@@ -41,7 +41,8 @@ def free_text(spec: Spec) -> dict[str, str]:
         elif state.meaning == "value" and "value_end" not in state.row:
             ends.setdefault("VALUE", []).extend(value_ends(spec, program, name))
             ends["VALUE"] += [re.escape("<![CDATA[")] if state.typed == "xml" else []
-    found = {name: f"{_any_but(each)}+" for name, each in ends.items()}
+    strings = any(state.typed == "string" for state in program.states.values())
+    found = {name: f"{_any_but(each, strings)}+" for name, each in ends.items()}
     return {**dict.fromkeys(FREE_TEXT, _NOWHERE), **found, **_notated_string(spec, program)}
 
 
@@ -50,10 +51,11 @@ def _markers(spec: Spec, triggers: Iterable[str]) -> list[str]:
     return [shape.pattern for shape in shapes if isinstance(shape, Literal)]
 
 
-def _any_but(ends: Iterable[str]) -> str:
-    """Return one character with which none of `ends` begins."""
+def _any_but(ends: Iterable[str], strings: bool = False) -> str:
+    """Return one character with which none of `ends` begins, or in `strings` of JSON an escaped one."""
     unlike = "|".join(dict.fromkeys(ends))
-    return rf"(?:(?!{unlike})[\s\S])" if unlike else r"[\s\S]"
+    escaped = r"\\.|" if strings else ""
+    return rf"(?:{escaped}(?!{unlike})[\s\S])" if unlike else r"[\s\S]"
 
 
 def _notated_string(spec: Spec, program: Program) -> dict[str, str]:

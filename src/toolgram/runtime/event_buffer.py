@@ -20,6 +20,7 @@ from toolgram.events import (
     ToolCallDelta,
     ToolCallStart,
 )
+from toolgram.islands.escapes import ESCAPES
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.limits import MOST_TAIL
 from toolgram.runtime.code_marks import CodeMarks
@@ -153,7 +154,7 @@ class EventBuffer:
             self.out = withheld.sent
             self.out += withheld.events
 
-    def say(self, meaning: str, text: str, why: str = "") -> None:
+    def say(self, meaning: str, text: str, why: str = "", escaped: str = "") -> None:
         """Emit text that means content, reasoning or malformed. Trailing blanks wait; leading ones are dropped after
         markup. Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the
         call."""
@@ -168,11 +169,11 @@ class EventBuffer:
         if text.isspace():
             add_piece(self.blanks, text)
         elif text:
-            self._say(meaning, text, why)
+            self._say(meaning, text, why, escaped)
         if marks.quote and not marks.quoted:
             self.note_quote()
 
-    def _say(self, meaning: str, text: str, why: str) -> None:
+    def _say(self, meaning: str, text: str, why: str, escaped: str) -> None:
         body = text.rstrip()
         trailing = text[len(body) :]
         if self.place == AFTER_MARKUP:
@@ -185,7 +186,8 @@ class EventBuffer:
             self.blanks.clear()
         self.lead = ""
         channel = REASONING if meaning == "reasoning" else CONTENT
-        shown = " " + body if self.gap & channel else body
+        shown = ESCAPES[escaped].decoded(body) if escaped else body
+        shown = " " + shown if self.gap & channel else shown
         self.gap &= ~channel
         self.has |= channel
         self.after_call = None

@@ -247,7 +247,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
     blanks = stream.events.blanks
-    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted:
+    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted or stream.state.typed:
         return None
     run = Run(stream, builder, stream.state.start, stream.state.find, None)
     run.held = blanks.pop() if blanks else ""

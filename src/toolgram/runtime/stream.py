@@ -32,6 +32,7 @@ from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, Hel
 from toolgram.runtime.position import ASSUMED, WAIT, Position, RejectedValue
 from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import TEXT, UNCLOSED
+from toolgram.spec.vocabulary import AS_DECLARED
 from toolgram.tools.reading import NO_TOOLS, Tools
 
 PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not belong to the turn
@@ -184,7 +185,7 @@ class Stream(Position):
         calls.argument = calls.argument or Argument("")
         calls.argument.again = marker if marker in self.state.before else ""
         typed = self.state.typed
-        types = self.calls.types(told=typed not in ("", "trimmed", "xml"))
+        types = self.calls.types(told=typed not in AS_DECLARED)
         kind = value_kind(typed, "value_end" in self.state.row)
         unproven = self.program.unproven_types
         if unproven and (types is None or not unproven.isdisjoint(types)):
@@ -199,7 +200,7 @@ class Stream(Position):
         """Emit free text of the current state."""
         if self.calls.markers.overdue and not text.isspace() and self._misses(TEXT):
             self.note_unclosed()
-        self.events.say(self.state.meaning or "content", text)
+        self.events.say(self.state.meaning or "content", text, escaped=self.state.typed)
 
     def _leave_for_text(self) -> None:
         """Leave a state that text leaves, because text has come."""

@@ -6,6 +6,7 @@ import re
 from typing import cast
 
 from toolgram.islands import Island, island_class
+from toolgram.islands.escapes import ESCAPES
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS, MOST_THOUGHT_CLOSERS
@@ -32,6 +33,8 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
             return after
     start, begin, end, symbol = _next_marker(stream, text, pos, final)
     start = _skip_prefix(stream, start, begin)
+    if stream.state.typed and symbol is None and not final:
+        begin = min(begin, ESCAPES[stream.state.typed].begun(text, start))
     if final and begin == end:
         _say_last(stream, text[start:])
     elif begin > start:
@@ -52,10 +55,14 @@ def _skip_prefix(stream: Stream, start: int, begin: int) -> int:
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, int, Symbol | None]:
     """Find the next symbol that is neither text nor mentioned, as `next_symbol` does. Return the beginning of the text
     that is still to be emitted before it, first."""
-    state, start = stream.state, pos
+    state, start, plain = stream.state, pos, pos
     find = state.find_final if final else state.find
     while True:
         begin, end, symbol = next_symbol(state, find, text, pos)
+        plain = ESCAPES[state.typed].after(text, plain, begin) if state.typed else begin
+        if plain > begin:  # it is in a token of escaped text
+            pos = plain
+            continue
         if symbol is None:
             return start, begin, end, None
         before = text[start + stream.source.prefix_characters : begin]

@@ -218,6 +218,8 @@ class _Reading:
     def _say(self, said: str, symbol: Symbol | None) -> None:
         """Take text before a symbol, or at the end."""
         body, last = said.strip(), symbol is None
+        if self._place.state.typed:
+            raise Unusual  # it is escaped
         if not body:
             if len(said) > MOST_BLANKS_BESIDE and not self._calls:
                 raise Unusual

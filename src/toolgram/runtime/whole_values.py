@@ -16,6 +16,7 @@ from toolgram.limits import LONGEST_WORD, MOST_WHOLE_BRACKETS
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.following import GOES_ON, end_of_python_blanks, expression_goes_on
 from toolgram.runtime.whole_places import Unusual
+from toolgram.spec.vocabulary import AS_DECLARED
 from toolgram.tools.reading import Tools
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def tagged_value(
     if tools:
         from toolgram.tools.parameters import types_of_value
 
-        types = types_of_value(declared, key, typed not in ("", "trimmed", "xml"), True)
+        types = types_of_value(declared, key, typed not in AS_DECLARED, True)
     if alone:
         written, end = _value_alone(state, value_island(kind, typed, types, program.spec.notation, key), text, pos)
         return written, end, None, end

@@ -70,8 +70,8 @@ class State:
     """A state as declared: its `meaning` (None for structure), and its traits.
 
     `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
-    values are always "text", "json", "xml", "notated" or "elements", "" if the parameter decides; `echo`: the marker
-    after a value repeats the key; `to_user`: a call in the message counts only if it is all of it.
+    values are always "text", "json", "notated" or "elements", or how text is escaped; `echo`: the marker after a value
+    repeats the key; `to_user`: a call in the message counts only if it is all of it.
     """
 
     name: str

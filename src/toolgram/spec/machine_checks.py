@@ -14,6 +14,7 @@ from typing import Any
 from toolgram.spec.machine_file import Keys, MachineFile
 from toolgram.spec.vocabulary import (
     ACTIONS,
+    ESCAPED,
     FILE_KEYS,
     FORMAT_KEYS,
     FRAGMENT_FILE_KEYS,
@@ -200,7 +201,8 @@ def _check_tags(machine: MachineFile, where: Keys, name: str, tags: list[str]) -
                 f"write `tags: [{both[0]}]`, and another state for {both[1]}",
             )
     value = [tag for tag in tags if tag in (*VALUE_TYPES, "echo")]
-    if value and "value" not in tags:
+    text = {"content", "reasoning"} & {*tags} and value[:1] and value[0] in ESCAPED
+    if value and "value" not in tags and not text:
         raise machine.error(
             where, f"state {name} is tagged `{value[0]}` and reads no value", f"write `tags: [value, {value[0]}]`"
         )

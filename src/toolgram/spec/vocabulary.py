@@ -235,15 +235,22 @@ VALUE_TYPES: Mapping[str, ValueType] = {
     ),
     "xml": ValueType(
         "The value is read as its parameter says, without the marks of CDATA sections and with entities decoded.",
-        to_marker="xml",
+        to_marker="escaped",
         samples=UNTYPED.samples,
     ),
+    "html": ValueType("The text has entities (`&lt;`), which are decoded.", to_marker="escaped", samples=("v", "1")),
+    "url": ValueType("The text is as in a URL: `%20` is decoded.", to_marker="escaped", samples=("v", "1")),
+    "string": ValueType("The text is as in a JSON string: `\\n` is decoded.", to_marker="escaped", samples=("v", "1")),
     "notated": ValueType("The value is JSON with the quotes of `notation:`.", alone="notated", samples=('"v"', "1")),
     "elements": ValueType(
         "The value has elements inside, with the tags of `notation:`; the tag that closes its own ends it.",
         alone="elements",
     ),
 }
+
+
+ESCAPED = ("html", "url", "string")  # tags of values, content and reasoning whose text is escaped
+AS_DECLARED = ("", "trimmed", "xml", *ESCAPED)  # tags of values that are read as their parameter says
 
 
 def value_type(tag: str) -> ValueType:

@@ -1,38 +1,35 @@
-"""Values between XML tags: CDATA sections are unwrapped, and entities are decoded.
+"""Values whose text is escaped: entities of XML, or characters in percent signs, are decoded.
 
-    <param name="q"><![CDATA[a <b> & c]]></param>    <param name="q">a &lt;b&gt; &amp; c</param>
+    <param name="q">a &lt;b&gt; &amp; c</param>    <param name="q"><![CDATA[a <b> & c]]></param>    f?q=a%20b&r=c
 
-Strategy: decode the text here and pass it to a tagged value. A value may have several sections anywhere; no marker
-counts inside one. An ampersand or a bracket that begins nothing known is text. What may become a section's marker or an
-entity waits for its rest.
+Strategy: decode the text here and pass it to a tagged value. What begins no token (`escapes`) is text, and what may
+become one waits for its rest. In XML, a value may have CDATA sections anywhere; no marker counts inside one.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from toolgram.islands import checked
-from toolgram.islands.held_text import overlap
+from toolgram.islands.escapes import CDATA, END_CDATA, ESCAPES, Escapes
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import Types
 
-_OPENING, _CLOSING = "<![CDATA[", "]]>"
-_ENTITIES = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
-_TOKENS = (_OPENING, *_ENTITIES)
-_TOKEN = re.compile("|".join(map(re.escape, _TOKENS))).search
 
-
-class XmlValue(TaggedValue):
+class EscapedValue(TaggedValue):
     """A tagged value whose text is decoded before it is read."""
 
-    __slots__ = ("_section", "_unclosed", "_undecoded")
+    __slots__ = ("_kind", "_unclosed", "_undecoded")
 
-    def __init__(self, types: Types, quoted: bool = False, trimmed: bool = False) -> None:
-        super().__init__(types, quoted, trimmed)
-        self._section = False  # a section is open
+    def __init__(self, types: Types, kind: str = "xml") -> None:
+        super().__init__(types)
+        self._kind = kind  # of escapes; "cdata" in a section
         self._undecoded = ""  # what may become a token
         self._unclosed = False
+
+    @property
+    def _in_section(self) -> bool:
+        return self._kind == "cdata"
 
     @property
     def is_text(self) -> bool:
@@ -42,7 +39,7 @@ class XmlValue(TaggedValue):
     @property
     def stops(self) -> str:
         """The characters that may be more than text, inside text; else ""."""
-        return ("]" if self._section else "&<") if super().is_text and not self._undecoded else ""
+        return ESCAPES[self._kind].firsts if super().is_text and not self._undecoded else ""
 
     @property
     def broken(self) -> bool:
@@ -52,7 +49,7 @@ class XmlValue(TaggedValue):
     @property
     def in_string(self) -> bool:
         """True if the next character is in a section or in a string of a literal, so no marker can begin there."""
-        return self._section or super().in_string
+        return self._in_section or super().in_string
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that is now certain. Return where it breaks, or the end."""
@@ -63,7 +60,7 @@ class XmlValue(TaggedValue):
         at = mark = back = 0
         known, place = len(self.repairs), None
         while at < len(text):
-            tokens = (_CLOSING,) if self._section else _TOKENS
+            escapes = ESCAPES[self._kind]
             end, after, plain = self._next(text, at)
             if end > at:
                 fits = super().read(text[at:end], 0, False)
@@ -73,7 +70,7 @@ class XmlValue(TaggedValue):
                     parts.append(self.out)
                     mark = at + fits - self.tail
                 if self.broken:
-                    taken = max(begun, _waited(text, at, at + fits, tokens))
+                    taken = max(begun, _waited(text, at, at + fits, escapes))
                     back = 0 if place is None else taken - place
                     return self._broke(parts, pos - begun, taken, mark, back)
             if plain:
@@ -100,23 +97,17 @@ class XmlValue(TaggedValue):
 
     def _next(self, text: str, at: int) -> tuple[int, int, str]:
         """Return where the next token begins and ends, and its meaning; the same place twice if the rest must wait."""
-        if self._section:
-            end = text.find(_CLOSING, at)
-            if end < 0:
-                end = len(text) - overlap(text, at, _CLOSING)
-                return end, end, ""
-            self._section = False
-            return end, end + len(_CLOSING), ""
-        match = _TOKEN(text, at)
+        escapes = ESCAPES[self._kind]
+        match = escapes.find(text, at)
         if match is None:
-            end = len(text) - overlap(text, at, *_TOKENS)
+            end = escapes.begun(text, at)
             return end, end, ""
-        self._section = match.group() == _OPENING
-        return match.start(), match.end(), _ENTITIES.get(match.group(), "")
+        self._kind = {CDATA: "cdata", END_CDATA: "xml"}.get(match.group(), self._kind)
+        return match.start(), match.end(), escapes.meaning(match.group())
 
     def finish(self) -> str:
         """Return the JSON that the closing marker makes certain."""
-        if self._section:
+        if self._in_section:
             self._unclosed = True
             return ""
         written = ""
@@ -127,28 +118,24 @@ class XmlValue(TaggedValue):
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        return [self._section, self._undecoded, super().dump()]
+        return [self._kind, self._undecoded, super().dump()]
 
     @classmethod
-    def load(cls, data: Any) -> XmlValue:
+    def load(cls, data: Any) -> EscapedValue:
         """Load what `dump` returned. Raise ValueError for anything else."""
-        section, undecoded, inside = checked(data, bool, str, list)
-        value = cls(None)
+        kind, undecoded, inside = checked(data, tuple(ESCAPES), str, list)
+        value = cls(None, kind)
         value._set(inside)
-        value._section, value._undecoded = section, undecoded
-        if len(undecoded) >= len(_OPENING):
-            raise ValueError("undecoded text cannot be so long")
+        value._undecoded = undecoded
+        if ESCAPES[kind].begun(undecoded, 0):
+            raise ValueError("what is undecoded begins a token")
         return value
 
 
-def _waited(text: str, begin: int, at: int, tokens: tuple[str, ...]) -> int:
+def _waited(text: str, begin: int, at: int, escapes: Escapes) -> int:
     """Return how far the text was taken when the character at `at` was read: a token may have begun there or before."""
-    for start in range(max(begin, at - max(map(len, tokens)) + 1), at + 1):
-        if any(token.startswith(text[start : at + 1]) for token in tokens):
-            return start + max(_common(text, start, token) for token in tokens)
+    for start in range(max(begin, at - escapes.longest + 1), at + 1):
+        size = escapes.common(text, start)
+        if size > at - start:
+            return start + size
     return at
-
-
-def _common(text: str, start: int, token: str) -> int:
-    """Return how many characters of a token are at `start`."""
-    return next((at for at, one in enumerate(token) if text[start + at : start + at + 1] != one), len(token))
