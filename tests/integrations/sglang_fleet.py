@@ -71,7 +71,7 @@ def _fits(trial: Trial) -> bool:
 
 def _limited(trial: Trial) -> Trial:
     """The same with a limit, if the grammar may lead the model where no answer ends by itself."""
-    if trial.rule not in ("refused", "first"):
+    if trial.rule not in ("refused", "first") and not trial.ask.form:
         return trial
     return replace(trial, ask=replace(trial.ask, limit=len(trial.script) + 100))
 
@@ -108,15 +108,16 @@ def try_all(port: int, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
 
 def wrong_in_sglang(heard: Heard, trial: Trial, specials: Sequence[str]) -> str:
     """Return what is wrong, "" for nothing. A grammar that refuses a script leads the model to another answer."""
-    if heard.error or trial.rule not in ("refused", "first"):
-        if trial.kind == "named" and trial.calls:  # SGLang's finish reason of a call that the request has named
-            trial = replace(trial, finish="tool_calls")
-        return wrong(heard, trial, specials)
-    if trial.rule == "first":
+    if trial.rule == "first" and not heard.error:
         return "" if len(heard.calls) == 1 or heard.finish_reason == "length" else "calls are not enforced"
-    if trial.ask.form:
-        return "" if "sunny" not in (heard.content or "") else "another form"
-    return "" if heard.calls or heard.finish_reason == "length" else "calls are not enforced"
+    if trial.rule == "refused" and not heard.error:
+        if trial.ask.form:
+            return "" if "sunny" not in (heard.content or "") else "another form"
+        return "" if heard.calls or heard.finish_reason == "length" else "calls are not enforced"
+    if trial.kind == "named" and trial.calls:  # SGLang's finish reason of a call that the request has named
+        trial = replace(trial, finish="tool_calls")
+    found = wrong(heard, trial, specials)
+    return "a right answer is refused" if found and trial.ask.form and not heard.error else found
 
 
 __all__ = ["OURS", "PARSERS", "THEIRS", "make_model", "serving", "try_all", "wrong_in_sglang"]

@@ -258,6 +258,8 @@ def _act(action: str, transition: Transition, source: State, position: Position)
         return _OF_A_CALL[action](position)
     if action in _ARGUMENTS:
         return _change_arguments(action, position)
+    if action == "no_call" and not (transition.trigger == TEXT and source.held):
+        raise _Fault("`no_call` where nothing is held, or at a marker", "write it at `TEXT` in a held state")
     if action in _NOTES:
         holds, problem, remedy = _NOTES[action]
         if not holds(source, position):
