@@ -259,7 +259,7 @@ def _act(action: str, transition: Transition, source: State, position: Position)
     if action in _ARGUMENTS:
         return _change_arguments(action, position)
     if action == "no_call" and not (transition.trigger == TEXT and source.held):
-        raise _Fault("`no_call` where nothing is held, or at a marker", "write it at `TEXT` in a held state")
+        raise _Fault("`no_call` in a state that holds nothing, or at a marker", "write it at `TEXT` in a held state")
     if action in _NOTES:
         holds, problem, remedy = _NOTES[action]
         if not holds(source, position):
