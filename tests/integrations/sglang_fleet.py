@@ -70,10 +70,8 @@ def _fits(trial: Trial) -> bool:
 
 
 def _limited(trial: Trial) -> Trial:
-    """The same with a limit, if the grammar may lead the model where no answer ends by itself."""
-    if trial.rule not in ("refused", "first") and not trial.ask.form:
-        return trial
-    return replace(trial, ask=replace(trial.ask, limit=len(trial.script) + 100))
+    """The same with a limit: a grammar that refuses a script may lead the model where no answer ends by itself."""
+    return replace(trial, ask=replace(trial.ask, limit=trial.ask.limit or len(trial.script) + 100))
 
 
 @contextmanager

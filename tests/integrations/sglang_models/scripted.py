@@ -21,7 +21,7 @@ from sglang.srt.layers.logits_processor import LogitsProcessorOutput
 from transformers import AutoTokenizer
 
 ASKED = re.compile(r"Say script (\d+) by \d+\.")
-ENDING = ("</think>", "</tool_call>", "<tool_call>", *'"}]>)0C/')  # what leads to an end, the most wanted first
+ENDING = ('"', "}", "]", "</think>", "</tool_call>", "<tool_call>", ">", ")", "0", "C", "/")  # what leads to an end
 
 
 class ScriptedForCausalLM(torch.nn.Module):  # type: ignore[misc]  # no stubs here
@@ -50,7 +50,7 @@ class ScriptedForCausalLM(torch.nn.Module):  # type: ignore[misc]  # no stubs he
             if end > start and ids != script[end - start - 1 : end - start]:
                 script = [*script[: end - start - 1], *ids]  # a token was refused
                 self.saying[slot] = (script, start)
-            self._prefer(logits[row], script[end - start :])
+            self._prefer(logits[row], script[end - start :], end)
         return LogitsProcessorOutput(next_token_logits=logits)
 
     def _script(self, prompt: list[int]) -> list[int]:
@@ -60,10 +60,10 @@ class ScriptedForCausalLM(torch.nn.Module):  # type: ignore[misc]  # no stubs he
         scripts = json.loads((self.folder / "scripts.json").read_text(encoding="utf-8"))
         return list(scripts[int(found[-1])])
 
-    def _prefer(self, logits: torch.Tensor, rest: list[int]) -> None:
-        """Make the next token of a script the most likely, then the end, then what leads to an end."""
+    def _prefer(self, logits: torch.Tensor, rest: list[int], step: int) -> None:
+        """Make the next token of a script the most likely, then the end, then each in turn of what leads to an end."""
         for place, text in enumerate(ENDING):
-            logits[self.tokenizer.encode(text, add_special_tokens=False)[:1]] = 20.0 - place
+            logits[self.tokenizer.encode(text, add_special_tokens=False)[:1]] = 20.0 - (place + step) % len(ENDING)
         logits[self.tokenizer.eos_token_id] = 50.0
         if rest:
             logits[rest[0]] = 100.0
