@@ -8,6 +8,7 @@ arguments with their own names are looked at.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -96,6 +97,7 @@ def check(fmt: Format) -> int:
                 found = called(message)
                 assert is_right(found, wanted, declared is not None), broken
                 said = without_blanks(message.content) + without_blanks(message.reasoning)
+                said += html.unescape(said)  # values may be escaped
                 lost = [call for call in wanted if call not in found]
                 assert not declared or all(is_text(call, said) for call in lost), broken
     return count

@@ -118,12 +118,14 @@ OTHERWISE = (
 def test_real_templates_export(template: str) -> None:
     """Every target, for the format that is derived from a template: its grammar takes what the template wrote.
 
-    What the template writes in a way that is no Python or no object is exported in another one, and a note says so.
+    What the template writes in a way that is no Python or no object is exported in another one, and a note says so. A
+    string that goes over a line end between quotes is written with an escape, and the format is not `ok`.
     """
     engines = plain_engines()
     for target in WRITTEN:
         refused, count = probes_refused(template, template_text(template), target, engines)
         assert len(refused) < count
+        refused = [each for each in refused if not re.search(r'"[^"]*\n', each)]
         if refused:
             fmt = toolgram.derive_format(template_text(template), bos_token="<s>", eos_token="</s>")
             notes = " ".join(fmt.export(target, probe_tools()).notes)

@@ -115,7 +115,8 @@ def wrong_in_sglang(heard: Heard, trial: Trial, specials: Sequence[str]) -> str:
     if trial.kind == "named" and trial.calls:  # SGLang's finish reason of a call that the request has named
         trial = replace(trial, finish="tool_calls")
     found = wrong(heard, trial, specials)
-    return "a right answer is refused" if found and trial.ask.form and not heard.error else found
+    held = trial.ask.form or trial.kind in ("required", "named")  # then only a grammar leads to another answer
+    return "a right answer is refused" if found and held and not heard.error else found
 
 
 __all__ = ["OURS", "PARSERS", "THEIRS", "make_model", "serving", "try_all", "wrong_in_sglang"]

@@ -11,6 +11,7 @@ import toolgram
 from tests.integrations.tokenizers_for_tests import byte_tokens
 
 HERE = "transformers is not here: make test-vllm installs it"
+pytest.importorskip("tokenizers", reason=HERE)  # of the two others, tests of exports have stand-ins
 transformers: Any = pytest.importorskip("transformers", reason=HERE)
 torch: Any = pytest.importorskip("torch", reason=HERE)
 plugin: Any = import_module("toolgram.integrations.transformers")
