@@ -40,26 +40,37 @@ class Program:
 PROGRAM = Program()
 
 
+def fitted(deltas: list[str], begun: str, opener: str, is_open: bool) -> list[str]:
+    """Return deltas as they come after what the template has printed: `begun`. Skips what cannot come after it."""
+    text = "".join(deltas)
+    ends = (begun[at:] for at in range(len(begun) + 1) if len(begun[at:].strip()) not in (1, 2))  # no part of a word
+    overlap = len(next(each for each in ends if text.startswith(each)))
+    opens = bool(opener) and begun.rstrip().endswith(opener)
+    if opens and not is_open and not overlap:
+        raise Skip("the prompt of llama.cpp's template opens a thought, and this output follows another prompt")
+    while overlap > len(deltas[0]) and len(deltas) > 1:
+        overlap -= len(deltas.pop(0))
+    deltas[0] = deltas[0][overlap:]
+    return [opener, *deltas] if is_open and not opens else deltas
+
+
 def read(asked: dict[str, Any]) -> Answer:
     """Return the message of a request: whole, or its deltas as a server streams them."""
     family = FAMILIES.get(asked["family"], {})
     if "llama_cpp" not in family:
         raise Skip("llama.cpp has no template of this family")
-    deltas = deltas_of(asked, family["markers"])
+    deltas, opener = deltas_of(asked, family["markers"]), next(iter(family["thoughts"]), "")
     end = next((end for end in family["ends"] if deltas[-1].endswith(end)), "")
     deltas[-1] = deltas[-1].removesuffix(end)  # its server does not print a token that ends a turn
-    opener = next(iter(family["thoughts"]), "")
-    request = {
-        "template": str(HOME / "templates" / family["llama_cpp"]),
-        "tools": asked.get("tools"),
-        "thinking": thinks(asked, family["thoughts"]),
-        "opened": opener if opener and (asked.get("prompt") or "").rstrip().endswith(opener) else "",
-        "deltas": deltas,
-    }
-    found = PROGRAM.ask(request)
-    if "raised" in found:
-        raise RuntimeError(found["raised"])
-    return answer(found["content"], found["reasoning"], found["calls"])
+    request = {"template": str(HOME / "templates" / family["llama_cpp"]), "tools": asked.get("tools")}
+    request["thinking"] = thinks(asked, family["thoughts"])
+    begun = PROGRAM.ask({**request, "deltas": []})
+    if "raised" not in begun:
+        is_open = bool(opener) and (asked.get("prompt") or "").rstrip().endswith(opener)
+        begun = PROGRAM.ask({**request, "deltas": fitted(deltas, begun["prompt"], opener, is_open)})
+    if "raised" in begun:
+        raise RuntimeError(begun["raised"])
+    return answer(begun["content"], begun["reasoning"], begun["calls"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 // Read outputs with llama.cpp's own parser, as its server does: a request per line in, an answer per line out.
 //
-// A request is {"template": path, "tools": [...] or null, "thinking": bool, "opened": marker, "deltas": [...]}.
-// One delta is an answer that is not streamed. Of several, each is added to the text so far, which is parsed anew, and
-// what has changed is sent. `opened` is a marker with which the prompt has ended; the template may not have printed it.
+// A request is {"template": path, "tools": [...] or null, "thinking": bool, "deltas": [...]}. One delta is an answer that
+// is not streamed. Of several, each is added to the text so far, which is parsed anew, and what has changed is sent. An
+// answer has what the template prints before an output, too.
 #include "chat.h"
 #include "log.h"
 
@@ -43,10 +43,7 @@ static common_json answer(const common_json & asked) {
     const auto & params = made[key];
     const auto & deltas = asked.at("deltas");
     common_chat_msg known, sent;
-    std::string text = asked.at("opened").get<std::string>();
-    if (params.generation_prompt.find(text) != std::string::npos) {
-        text.clear();
-    }
+    std::string text;
     for (size_t at = 0; at < deltas.size(); at++) {
         text += deltas.at(at).get<std::string>();
         const auto said = common_chat_parse(text, at + 1 < deltas.size(), params);
@@ -63,7 +60,10 @@ static common_json answer(const common_json & asked) {
     }
     auto calls = common_json::array();
     for (const auto & call : sent.tool_calls) calls.push_back(common_json::array({call.name, call.arguments}));
-    return {{"content", sent.content}, {"reasoning", sent.reasoning_content}, {"calls", calls}};
+    return {{"content", sent.content},
+            {"reasoning", sent.reasoning_content},
+            {"calls", calls},
+            {"prompt", params.generation_prompt}};
 }
 
 int main() {

@@ -33,7 +33,8 @@ CHOSEN: dict[tuple[str, str], tuple[str | None, str | None]] = {
 }
 # Parsers that ask for a tokenizer of their own kind: with a stand-in they would be measured as what they are not.
 OWN_TOKENIZER = {("mistral_v3", "vllm"), ("mistral_v11", "vllm"), ("gpt_oss", "vllm")}
-# The template of a model of the family among those that llama.cpp has for its own tests.
+# The template of a model of the family among those that llama.cpp has for its own tests. The one of Mistral v3 prints
+# ids and no blank, as no other of its family does.
 OF_LLAMA_CPP = {
     "apertus": "Apertus-8B-Instruct",
     "apriel": "Apriel-1.6-15b-Thinker-fixed",
@@ -61,7 +62,6 @@ OF_LLAMA_CPP = {
     "minimax_m1": "MiniMax-M1",
     "minimax_m2": "MiniMax-M2",
     "minimax_m3": "MiniMax-M3",
-    "mistral_v3": "mistralai-Mistral-Nemo-Instruct-2407",
     "mistral_v11": "Mistral-Small-3.2-24B-Instruct-2506",
     "muse": "muse-glimmer",
     "poolside_v1": "poolside-Laguna-XS.2",
