@@ -5,7 +5,8 @@
 Strategy: a stack of brackets and one expectation, token by token. A token that may be cut (a quote, a scalar, a key) is
 read only when its end is seen. JSON's own quotes, blanks and `null` are read as well, and Python's words. Strings are
 passed on as they come; everything else is a few characters long. A value without quotes gets its type as any raw value
-does: from the parameter if it is the whole value, else from its spelling.
+does: from the parameter if it is the whole value, else from its spelling. Inside a list or an object, all that JSON
+takes for a number is one, since strings have quotes.
 
 Mistakes with one reading in this notation are repaired as in JSON: a comma too many or too few, a second colon, a
 comment after a value or before a key, keys in single quotes, a double quote inside a JSON string. A comma is written
@@ -35,6 +36,7 @@ _SCALAR = re.compile(r"[^,:{}\[\]()\"'<>\s][^,{}\[\]()\"<>\r\n]*+").match
 _LITERAL = r"(?:true|false|null|True|False|None|-?[0-9]+(?:\.[0-9]+)?)"
 _THEN_KEY = re.compile(rf"({_LITERAL})[ \t\r\n]++[\w$\-]++[ \t\r\n]*+:").match  # no comma between members
 _THEN_ITEMS = re.compile(rf"({_LITERAL})(?:[ \t\r\n]++{_LITERAL})++[ \t\r\n]*+").fullmatch  # or items
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?").fullmatch
 _BARE_KEY = re.compile(r"[^:,{}\[\]\"\s<]++").match
 _PYTHON_STRING = re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL).match
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL).match
@@ -254,6 +256,8 @@ class NotatedScanner:
         types = None if self.stack else self._types
         if types is None and source in _WORDS:
             self._write(_WORDS[source])
+        elif self.stack and _NUMBER(source):
+            self._write(source)
         else:
             value = TaggedValue(types)
             value.read(source, 0, True)
