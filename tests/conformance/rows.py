@@ -73,7 +73,7 @@ def _with_plain_numbers(value: Any) -> Any:
 
 
 def read_rows() -> list[Row]:
-    """All recorded rows; none where they are absent."""
+    """All recorded rows, or an empty list if they are absent."""
     if not DATA.exists():
         return []
     tools = json.loads(TOOLS.read_text(encoding="utf-8"))
@@ -272,7 +272,7 @@ def _turn_end(turns: Turns, form: Mapping[str, Any]) -> str:
 
 
 def _output(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any], end: str) -> tuple[str, str] | None:
-    """The prompt's tail and what the model writes after it; None where the template does not print the message."""
+    """The prompt's tail and what the model writes after it; None if the template does not print the message."""
     prompt, turn = _prompt(turns, form), _turn(turns, expected, form)
     if prompt is None or turn is None or not _prints(turn, expected):
         return None

@@ -171,7 +171,7 @@ def test_shipped(name: str) -> None:
 
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "brackets"))
 def test_brackets(name: str) -> None:
-    """One that is missing after the arguments of a call, or at their end: the calls come out, or it is told."""
+    """One is missing after the arguments of a call, or at their end: calls are read, or an anomaly says so."""
     fmt = toolgram.get_format(name)
     count = 0
     for prefix, text in doubled(fmt):

@@ -315,8 +315,9 @@ def prepare_request(result: Any, serving: Any, request: Any, *rest: Any) -> None
     served = getattr(getattr(serving, "_reasoning_detector", None), "served", None)
     if served is None or not served.reasons:
         return
-    if served.needs_special_text:
-        request.skip_special_tokens = False
+    request.skip_special_tokens = request.skip_special_tokens and not served.needs_special_text
     constrains = request.tool_choice not in ("auto", "none") or not request.parallel_tool_calls
-    if IN_GRAMMAR and request.tools and constrains and served.reasoning_after_text(served.default_prefix()) != "open":
+    other = any(getattr(request, name, None) for name in ("response_format", "regex", "ebnf"))  # it has no thought
+    ours = request.tools and constrains and not other
+    if IN_GRAMMAR and ours and served.reasoning_after_text(served.default_prefix()) != "open":
         request.custom_params = {**(request.custom_params or {}), IN_GRAMMAR: True}

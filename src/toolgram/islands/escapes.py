@@ -1,8 +1,8 @@
-"""How text is escaped: what stands for a character, decoded as it comes.
+"""How text is escaped: the tokens that mean characters, decoded as they come.
 
 Strategy: a token of an escaped text is a row of places, each with the characters that may be there: `&lt;` has four
 places with one each, `%41` has a place with one and two with many. So one rule finds whole tokens, and the beginning of
-one at the end of a text, in every kind of escaped text. What is no token is text as it is.
+one at the end of a text, in every kind of escaped text. Anything else is text as it is.
 """
 
 from __future__ import annotations
