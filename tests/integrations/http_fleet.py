@@ -146,17 +146,21 @@ class Fleet:
 
     async def try_all(self, name: str, trials: Sequence[Trial], patience: float = 60) -> list[tuple[Trial, Heard]]:
         """The answers of one server to these; `patience` is the seconds that a client waits for each."""
-        clients = Clients(self.ports[name], patience)
-        gate = asyncio.Semaphore(AT_ONCE)
+        return await hear_all(self.ports[name], trials, patience)
 
-        async def one(trial: Trial) -> tuple[Trial, Heard]:
-            async with gate:
-                return trial, (await clients.hear(trial.ask))[0]
 
-        try:
-            return list(await asyncio.gather(*(one(trial) for trial in trials)))
-        finally:
-            await clients.close()
+async def hear_all(port: int, trials: Sequence[Trial], patience: float) -> list[tuple[Trial, Heard]]:
+    """The answers of the server at a port."""
+    clients, gate = Clients(port, patience), asyncio.Semaphore(AT_ONCE)
+
+    async def one(trial: Trial) -> tuple[Trial, Heard]:
+        async with gate:
+            return trial, (await clients.hear(trial.ask))[0]
+
+    try:
+        return list(await asyncio.gather(*(one(trial) for trial in trials)))
+    finally:
+        await clients.close()
 
 
 def make_models(names: Sequence[str], scratch: Path) -> list[Model]:

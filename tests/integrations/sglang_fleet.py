@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests.gateway.servers import started
 from tests.integrations import sglang_server  # declares what torchvision asks for when it is imported
-from tests.integrations.http_clients import CHAT, UNLIMITED, Clients
-from tests.integrations.http_fleet import AT_ONCE, OURS, THEIRS
+from tests.integrations.http_clients import CHAT, UNLIMITED
+from tests.integrations.http_fleet import OURS, THEIRS, hear_all
 from tests.integrations.http_fleet import make_model as make_folder
 from tests.integrations.http_matrix import Model, Trial, wrong
 from tests.integrations.http_shapes import MERGES, shapes
@@ -88,20 +88,7 @@ def serving(model: Model, way: str, scratch: Path) -> Iterator[int]:
 
 def try_all(port: int, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
     """Return the answers of a server."""
-
-    async def hear() -> list[tuple[Trial, Heard]]:
-        clients, gate = Clients(port, 300), asyncio.Semaphore(AT_ONCE)
-
-        async def one(trial: Trial) -> tuple[Trial, Heard]:
-            async with gate:
-                return trial, (await clients.hear(trial.ask))[0]
-
-        try:
-            return list(await asyncio.gather(*(one(trial) for trial in trials)))
-        finally:
-            await clients.close()
-
-    return asyncio.run(hear())
+    return asyncio.run(hear_all(port, trials, 300))
 
 
 def wrong_in_sglang(heard: Heard, trial: Trial, specials: Sequence[str]) -> str:
