@@ -36,6 +36,11 @@ NUMBERS = ["b_one_call", "c_two_calls", "g_nested_args", "g3_types", "k_arg_orde
 NUMBERS += ["n_no_required"]
 ROWS = by_template(read_rows())
 APART: dict[str, tuple[str, list[str]]] = {
+    "Apriel-1.6-15b-Thinker-fixed": (
+        "words of the prompt alone begin a thought, which only the shipped format reads",
+        ["d_reasoning_content", "e_reasoning_call", "f2_reason_content_call"],
+    ),
+    f"{VLLM}gemma4": ("objects in objects have keys without quotes", ["g_nested_args", "l2_union_int"]),
     "ibm-granite-granite-3.3-2B-Instruct": (
         "the template prints no thought and no call, and models write what the shipped format reads",
         [row.case for row in ROWS.get("ibm-granite-granite-3.3-2B-Instruct", ()) if row.case not in ANSWERS],

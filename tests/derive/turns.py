@@ -11,7 +11,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
 # Derived and read; but a prompt ends inside a marker, one header begins thoughts, answers and calls alike, or only the
 # next argument ends a value. Some exports are refused, and vLLM is not told where their thoughts end.
-READ_ONLY = frozenset({"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call"})
+READ_ONLY = frozenset(
+    {"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call", "url_values"}
+)
 SHARED = Path(__file__).parents[2].parent / "shared"
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from toolgram.islands.escapes import ESCAPES
+from toolgram.islands.escapes import ESCAPES, escaped
 
 WRITTEN: dict[str, list[Callable[[str], str]]] = {
     "html": [lambda text: str(escape(text)), lambda text: html.escape(text).replace("&#x27;", "&apos;")],
@@ -31,6 +31,14 @@ def test_what_is_written_comes_back(text: str, data: st.DataObject) -> None:
     for at in range(len(written)):
         cut = ESCAPES[kind].begun(written[:at], 0)
         assert ESCAPES[kind].decoded(written[:cut]) + ESCAPES[kind].decoded(written[cut:]) == text
+
+
+@given(
+    TEXT | st.lists(st.sampled_from(["&", "lt;", "amp;", "<![CDATA[", "]]>"])).map("".join),
+    st.sampled_from(["html", "xml"]),
+)
+def test_what_an_export_writes_comes_back(text: str, kind: str) -> None:
+    assert ESCAPES[kind].decoded(escaped(text, kind)) == text
 
 
 @pytest.mark.parametrize("text", ["&", "&nosuch;", "%", "%zz", "%C3x", "%ED%A0%80", "\\", "\\x", "\\ud83dx"])

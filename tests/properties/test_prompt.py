@@ -2,9 +2,10 @@
 
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
-per character of payload), so that half an event that is certain counts as well. Three things may wait although
-their meaning is known: the blanks beside a marker, which go out together; a marker that may become a longer one; and
-the comma, colon and quote before a key or a late value of the JSON around a call, which go out with it.
+per character of payload), so that half an event that is certain counts as well. Four things may wait although
+their meaning is known: the blanks beside a marker, which go out together; a marker that may become a longer one; the
+comma, colon and quote before a key or a late value of the JSON around a call, which go out with it; and a call in
+Python, which goes out with its first value (`f()` with what follows it), and a word after it, which may be a name.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 A model also writes what belongs to no format. One such character is tried first as well: what may be repaired waits.
 """
@@ -12,6 +13,7 @@ A model also writes what belongs to no format. One such character is tried first
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import product
@@ -106,7 +108,13 @@ def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
     return certain[len(told) :]
 
 
+# A call in Python before its first value, of which a sign shows nothing; or a list of such calls, and a word.
+_python_waits = re.compile(r"[\w.]+\s*\((?:\s*\w+\s*(?:=\s*-?)?)?\)?$|\]\s*\w+$").search
+
+
 def _may_wait(name: str, beginning: str, item: Item) -> bool:
+    if item[0] != "malformed" and _python_waits(held_after(name, beginning)):
+        return any(state.python for state in toolgram.get_format(name).spec.states.values())
     if item[0] != "dropped":
         return False
     return item[1] in ' \t\r\n,:"' or _may_grow(name, held_after(name, beginning))

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import Any
 
 from toolgram.errors import ToolgramError
@@ -379,9 +379,8 @@ class Builder:
         if self._is_content(state):
             edges += self._fitting(state, self.pooled)
         found: dict[tuple[str, str, str], Edge] = {}
-        for edge in edges:
-            if not self._ends(edge):
-                found.setdefault((edge.trigger, edge.text, edge.dest), edge)
+        for edge in filterfalse(self._ends, edges):
+            found.setdefault((edge.trigger, edge.text, edge.dest), edge)
         return list(found.values())
 
     def _text_ends(self, state: str) -> bool:
@@ -417,25 +416,28 @@ class Builder:
         spec, request = self.spec, self.request
         content = self._is_content(node.state)
         edges = self._text_edges(node.state)
-        rows = self.rows
         at_once = request.required and not node.called and not request.text_before_calls
         for edge in edges:
             thinking = content and spec.states[edge.dest].meaning == "reasoning"
-            if node.begun if thinking else content and (node.due or not node.begun):
+            first = thinking and not node.begun
+            later = node.begun and not node.due and (self.paths.thinks_after_text or not thinking)
+            if content and not first and not later:
                 continue
             for label, dest in self._step(node, edge, ""):
-                if thinking:
-                    yield ex.seq(ex.choice(*(ex.Lit(lead) for lead in sorted(self._leads(node, edge)))), label), dest
-                elif content and (at_once or request.answer is not None):
+                if content and not first and (at_once or request.answer is not None):
                     leads = sorted(self._leads(node, edge) | _BLANKS)
-                    yield ex.seq(ex.choice(*(ex.Lit(lead) if lead else ex.EMPTY for lead in leads)), label), dest
-                elif TEXT in rows[node.state] and edge.trigger not in rows[rows[node.state][TEXT].dest]:
-                    for lead in sorted(self._leads(node, edge)):  # after text, the trigger would be text as well
+                    yield ex.seq(ex.choice(*map(ex.Lit, leads)), label), dest
+                elif first or not self._follows_text(node.state, edge):
+                    for lead in sorted(self._leads(node, edge)):  # one piece, as a lexer would take blanks for text
                         yield ex.seq(ex.Lit(lead), label), dest
                 else:
                     yield from self._until(node.state, forbidden, label, dest, content)
         if not node.due:
             yield from self._ends_in_text(node, forbidden, edges)
+
+    def _follows_text(self, state: str, edge: Edge) -> bool:
+        """Return whether a trigger is one after text as well, and not text there."""
+        return TEXT not in self.rows[state] or edge.trigger in self.rows[self.rows[state][TEXT].dest]
 
     def _ends_in_text(
         self, node: Node, forbidden: ex.Forbidden, edges: Iterable[Edge]
@@ -472,7 +474,8 @@ class Builder:
         if isinstance(head, ex.Token):
             self._begins(head.text, dest, calling)
             yield ex.seq(ex.Text(forbidden), label), dest
-        pending = [(head.text, rest, dest, 0)] if isinstance(head, ex.Lit) else []
+        marker = head.text if isinstance(head, ex.Lit) else ""
+        pending = [(marker, rest, dest, 0)] if marker else []
         while pending:
             text, rest, dest, depth = pending.pop()
             at = first_completion(tuple(self.ends[state]), text) or first_completion(forbidden.words, text)
@@ -484,6 +487,8 @@ class Builder:
             self._begins(closer, dest, calling)
             if not at:  # several things may follow, so the word itself ends the text
                 self.ends[state][text] = None
+            if len(marker) == 1 and text.startswith(marker * 2):  # text that ends in it would begin the call
+                self.ends[state][marker * (len(text) - len(text.lstrip(marker)) + 1)] = None
             yield ex.seq(ex.Text(forbidden, closer), ex.Lit(left), rest), dest
 
     def _begins(self, word: str, dest: Node | None, calling: bool) -> None:
@@ -502,14 +507,12 @@ class Builder:
 
 def _ends_arguments(edge: Edge) -> bool:
     """Return whether an edge ends the arguments of a call, or in JSON the object around them."""
-    if edge.trigger in ("object_end", "object_empty", "end_map item"):
-        return True
-    return bool({"no_arguments", "close_arguments"} & set(edge.actions))
+    ends = {"no_arguments", "close_arguments"} & set(edge.actions)
+    return bool(ends) or edge.trigger in ("object_end", "object_empty", "end_map item")
 
 
 def _run(shape: Run, seen: str) -> ex.Expr:
     """Return a run without meaning (such as a counter), of the kind of characters that was observed."""
     among = "0123456789" if seen.isdigit() else WORD + "."[: "." in seen]
     first, rest = characters_of(shape.first, among), characters_of(rest_of(shape), among)
-    most = min(shape.most, 3 if seen.isdigit() else 40)
-    return ex.Chars(first, rest, most)
+    return ex.Chars(first, rest, min(shape.most, 3 if seen.isdigit() else 40))

@@ -244,6 +244,7 @@ def choice(*options: Expr) -> Expr:
     """Return a simplified choice, in which a common beginning is written once."""
     flat: dict[Expr, None] = {}
     for option in options:
+        option = EMPTY if option == Lit("") else option
         flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
     groups: dict[Expr, list[Expr]] = {}
     for option in flat:

@@ -21,6 +21,7 @@ from toolgram.export.requests import Tool
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
+from toolgram.islands.escapes import escaped
 from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.spec.data import Literal, Run, Spec, rows_of
 
@@ -75,11 +76,10 @@ class TaggedArguments:
         found: list[ex.Member] = []
         for name, declared in properties.items():
             begun, again = written(name, declared)
-            if begun == ex.NOTHING and name in required:
-                note(f"the parameter {name!r} cannot be written in this format, so no call can be")
-                return ex.NOTHING
             if begun == ex.NOTHING:
                 note(f"the parameter {name!r} cannot be written in this format")
+                if name in required:
+                    return ex.NOTHING
                 continue
             found.append(ex.Member(name, begun, again, name in required))
         beyond = True if "patternProperties" in schema else schema.get("additionalProperties", True)
@@ -146,7 +146,10 @@ class TaggedArguments:
         if state.typed == "json":
             literal = self._literal(tool, declared, with_text=not self._has_text_frame())
             return ex.seq(literal, marker, ex.Lit(echoed))
-        texts, _ = _texts_and_others(tool, declared)
+        texts, others = _texts_and_others(tool, declared)
+        if state.typed == "html" and any(form.get("type", "array") in ("array", "object") for form in others):
+            self.note(f"{tool.name}: JSON of {name!r} has escapes, so it is written as text")
+            return self._raw(tool, name, {}, edge, echoed)
         free = [form for form in texts if not set(form) - {"type"}]  # which includes any value
         raw = ex.choice(*(self._raw(tool, name, each, edge, echoed) for each in free[:1] or texts))
         head, _ = ex.split(raw)
@@ -196,12 +199,11 @@ class TaggedArguments:
         """Return unescaped text, up to its closing marker."""
         texts, marker = declared.get("enum"), self.tokens.written(edge.text)
         if texts is not None:
-            for each in texts:
-                if edge.text in each:
-                    self.note(
-                        f"{tool.name}: a value of {name!r} contains the marker that would end it, and cannot be written"
-                    )
-            return ex.seq(ex.choice(*(ex.Lit(each) for each in texts if edge.text not in each)), marker, ex.Lit(echoed))
+            texts = [escaped(each, self.spec.states[edge.source].typed) for each in texts]
+            kept = [each for each in texts if edge.text not in each]
+            if kept != texts:
+                self.note(f"{tool.name}: a value of {name!r} contains the marker that ends it, and cannot be written")
+            return ex.seq(ex.choice(*map(ex.Lit, kept)), marker, ex.Lit(echoed))
         within = text_of_schema(declared, noting(tool, self.note))
         found = []
         for trigger in self.rows[edge.source]:

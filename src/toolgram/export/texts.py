@@ -49,15 +49,15 @@ def forbidden_words(spec: Spec, rows: Rows, state: str, declared: Sequence[str])
                 yield from shape.texts
         else:
             yield from bare_calls(spec, rows, trigger, transition.dest, declared)
-    for trigger, transition in rows[state].items():  # transitions at the beginning of the text
-        shape = spec.terminals.get(trigger)
-        if isinstance(shape, Run) and trigger not in beyond and "name" in transition.actions:
+    for trigger in rows[state].keys() - beyond.keys():  # transitions at the beginning of the text
+        shape, transition = spec.terminals.get(trigger), rows[state][trigger]
+        if isinstance(shape, Run) and "name" in transition.actions:
             ends = [end for each in rows[transition.dest] if isinstance(end := spec.terminals.get(each), Literal)]
             yield from (name + text for name in declared for end in ends for text in end.texts)
-        elif isinstance(shape, Literal) and trigger not in beyond and len(shape.text) > 2:
+        elif isinstance(shape, Literal) and len(shape.text) > 2:
             yield shape.text
     if spec.states[rows[state][TEXT].dest].typed == "string":
-        yield '\\"'  # it is part of the text, and closes nothing
+        yield from (f"\\{marker[:-1]}" for marker in markers if marker[0] == '"')  # an escaped quote closes nothing
     if spec.line_calls and spec.states[state].meaning == "content":
         yield from (f"{name}(" for name in declared)
 

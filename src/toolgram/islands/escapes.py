@@ -98,3 +98,13 @@ ESCAPES = {
         ("\\", "u", "dD", "89abAB", _HEX, _HEX, "\\", "u", "dD", "cdefCDEF", _HEX, _HEX),
     ),
 }
+
+_WRITTEN = str.maketrans({character: token for token, character in _OF_XML.items()})
+
+
+def escaped(text: str, kind: str) -> str:
+    """Return what a value of this kind (a tag of its state) is written as, so that it is read as `text`.
+
+    In XML, text is written as it is if it is read as it is.
+    """
+    return text.translate(_WRITTEN) if kind == "html" or (kind == "xml" and ESCAPES[kind].find(text)) else text

@@ -172,6 +172,8 @@ class _Reader:
         meaning = self.spec.states[step.source].meaning
         if meaning in ("content", "reasoning") and lead.strip():
             self.paths.texts |= {step.source, *self.left}
+            if meaning == "content" and self.spec.states[step.dest].meaning == "reasoning":
+                self.paths.thinks_after_text = True
             if meaning == self.spec.states[step.dest].meaning == "content" and self._ends(following):
                 self.paths.closes_content.add(step.trigger)
             return ""
@@ -260,14 +262,16 @@ class _Reader:
         return ends and self.spec.states[step.source].meaning == "arguments"
 
     def _end_of_arguments(self, step: _Seen, at_once: Sequence[_Seen]) -> int:
-        """Return where arguments end: after their last bracket. A later character may show which bracket is the last,
-        so the steps after it must fit."""
+        """Return where arguments end: where their JSON ends, or else after their last bracket. A later character may
+        show which bracket is the last, so the steps after it must fit."""
         output, pos, over = self.output, self.pos, step.offset + 1
         if step.trigger == "object_empty":
             return next((at + 1 for at in range(pos, over) if output[at] in ")}"), over)
         source = self.spec.states[step.source]
         if source.encoded:
             return over
+        if not source.python and (end := self._end_of_json(pos - 1)) > 0:
+            return end
         bracket = ")" if source.python else "}"
         closes_more = bool(at_once) and at_once[0].trigger.startswith("end_map")
         at = output.rfind(bracket, pos, over)
@@ -312,8 +316,12 @@ class _Reader:
             value = value_island(value_kind(typed, alone=True), typed, None, self.spec.notation)
             end, _ = read_whole(value, self.output, skipped.end())
             return (-1, -1) if value.broken else (skipped.end(), end)
+        end = self._end_of_json(skipped.end())
+        return (skipped.end(), end) if end > 0 else (-1, -1)
+
+    def _end_of_json(self, at: int) -> int:
+        """Return where the JSON that begins at a place ends; -1 if there is none."""
         try:
-            _, end = json.JSONDecoder(strict=False).raw_decode(self.output, skipped.end())
+            return json.JSONDecoder(strict=False).raw_decode(self.output, at)[1]
         except ValueError:
-            return -1, -1
-        return skipped.end(), end
+            return -1
