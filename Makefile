@@ -52,7 +52,7 @@ demo: $(READY) ## stream an output of every format through its parser: the main 
 	@$(BIN)/toolgram demo
 
 test: $(READY) ## all tests [.venv 230 MB, 2 min | 10 min]
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+	PYTEST_TIMEOUT=900 $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 test-deep: $(READY) ## all tests, with many more generated examples, every property on every format [.venv 230 MB, 2 min | hours]
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n $(WORKERS) --dist loadfile
