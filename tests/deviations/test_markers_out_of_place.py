@@ -12,6 +12,7 @@ import html
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -97,7 +98,7 @@ def check(fmt: Format) -> int:
                 found = called(message)
                 assert is_right(found, wanted, declared is not None), broken
                 said = without_blanks(message.content) + without_blanks(message.reasoning)
-                said += html.unescape(said)  # values may be escaped
+                said += html.unescape(said) + without_blanks(unquote(said))  # values may be escaped
                 lost = [call for call in wanted if call not in found]
                 assert not declared or all(is_text(call, said) for call in lost), broken
     return count

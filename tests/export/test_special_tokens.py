@@ -107,7 +107,7 @@ def test_what_is_sampled_with_ids_is_read_with_ids(name: str, target: str) -> No
     fmt = toolgram.get_format(name)
     ids = ids_of(fmt)
     special = tuple(ids)
-    made = fmt.export(target, TOOLS, "required", prefix="", special_tokens=ids)
+    made = fmt.export(target, TOOLS, "required", prefix="", special_tokens=ids, length_limits=True)
     words = [each for each in words_of(fmt, TOOLS, made.triggers) if not any(text in each for text in special)]
     engine = Engines(words, special).load(target, made.text)
     rng = random.Random(f"{name} {target}")

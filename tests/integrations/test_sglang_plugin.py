@@ -260,7 +260,13 @@ def test_a_request_is_prepared() -> None:
     since = bool(detectors.IN_GRAMMAR)  # releases before it hold no output from its first token
 
     def prepared(detector: Any, choice: Any, parallel: bool = True, **other: Any) -> tuple[bool, bool]:
-        asked = {"tools": TOOLS, "tool_choice": choice, "parallel_tool_calls": parallel, **other}
+        asked = {
+            "tools": declared(),
+            "tool_choice": choice,
+            "parallel_tool_calls": parallel,
+            "response_format": None,
+            **other,
+        }
         request = SimpleNamespace(skip_special_tokens=True, custom_params={"mine": 1}, **asked)
         detectors.prepare_request(None, SimpleNamespace(_reasoning_detector=detector), request)
         assert request.custom_params.pop("mine") == 1
@@ -270,8 +276,12 @@ def test_a_request_is_prepared() -> None:
     assert [prepared(detector, choice) for choice in ("auto", "none")] == [(False, False)] * 2
     assert [prepared(detector, choice) for choice in ("required", SimpleNamespace())] == [(False, since)] * 2
     assert prepared(detector, "auto", parallel=False) == (False, since)
-    for name in ("response_format", "regex", "ebnf"):  # SGLang's own grammar for it begins after a thought
+    for name in ("regex", "ebnf"):  # SGLang's own grammar for it begins after a thought
         assert prepared(detector, "auto", parallel=False, **{name: "x"}) == (False, False)
+    form = SimpleNamespace(type="json_object")
+    assert prepared(detector, "auto", response_format=form) == (False, since and REAL)  # a tag needs xgrammar
+    assert prepared(detector, "required", response_format=form) == (False, False)  # SGLang refuses both at once
+    assert prepared(detector, "auto", response_format=SimpleNamespace(type="text")) == (False, False)
 
 
 def test_a_registry_that_changed_is_a_warning(caplog: pytest.LogCaptureFixture, monkeypatch: Any) -> None:

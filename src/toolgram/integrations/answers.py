@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableSequence
 from typing import Any
 
-from toolgram.events import (
-    BufferedEvent,
-    Content,
-    Dropped,
-    Malformed,
-    Note,
-    Reasoning,
-    Status,
-    ToolCallStart,
-)
+from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, Status, ToolCallStart
 from toolgram.message import Message, MessageBuilder
 
 TEXT, CALL = "text", "call"
@@ -40,8 +31,7 @@ class AnswerBuilder(MessageBuilder):
         self, closing: frozenset[str], failed_as_text: frozenset[Status], plain: PlainThought | None = None
     ) -> None:
         super().__init__(closing)
-        self._failed_as_text = failed_as_text
-        self._plain = plain
+        self._failed_as_text, self._plain = failed_as_text, plain
 
     @property
     def reasoning(self) -> MutableSequence[str]:
@@ -61,9 +51,7 @@ class PlainThought:
     """Turns reasoning back into text, markers included, as vLLM expects it without a reasoning parser."""
 
     def __init__(self, marks: frozenset[str]) -> None:
-        self._marks = marks
-        self._thinking = False
-        self._blank = ""
+        self._marks, self._thinking, self._blank = marks, False, ""
 
     def __call__(self, events: Iterable[Any]) -> list[Any]:
         """Return the events, with reasoning and its markers as content."""

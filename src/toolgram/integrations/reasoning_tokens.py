@@ -14,8 +14,7 @@ class TokenCounter:
     def __init__(self, served: Served, prefix: str | None, opened: bool) -> None:
         self._served = served
         self._inside = opened
-        self._done = 0
-        self._count = 0
+        self._done = self._count = 0
         self._held = 0  # tokens that may be part of a marker
         fmt = served.fmt
         by_text = fmt is not None and served.reasons and not served.counts_by_id
@@ -35,13 +34,9 @@ class TokenCounter:
         starts, ends = self._served.start_ids, self._served.end_ids
         inside, count = self._inside, self._count
         for number in token_ids:
-            if inside:
-                if number in ends:
-                    inside = False
-                elif number not in starts:
-                    count += 1
-            elif number in starts:
-                inside = True
+            if inside and number not in starts and number not in ends:
+                count += 1
+            inside = number not in ends if inside else number in starts
         self._inside, self._count = inside, count
 
     def _by_text(self, token_ids: Sequence[int]) -> None:

@@ -311,13 +311,29 @@ def detector(kind: str, format_name: str) -> type[Any]:
 
 def prepare_request(result: Any, serving: Any, request: Any, *rest: Any) -> None:
     """Leave special tokens in the text if they are markers of reasoning: SGLang lists its own parsers only. Have the
-    grammar of calls hold from the first token if the model may think or not: SGLang waits for the end of a thought."""
+    grammar of calls and of JSON answers hold from the first token if the model may think or not: SGLang waits for the
+    end of a thought, and refuses the blank line after it."""
     served = getattr(getattr(serving, "_reasoning_detector", None), "served", None)
     if served is None or not served.reasons:
         return
     request.skip_special_tokens = request.skip_special_tokens and not served.needs_special_text
-    constrains = request.tool_choice not in ("auto", "none") or not request.parallel_tool_calls
-    other = any(getattr(request, name, None) for name in ("response_format", "regex", "ebnf"))  # it has no thought
-    ours = request.tools and constrains and not other
-    if IN_GRAMMAR and ours and served.reasoning_after_text(served.default_prefix()) != "open":
+    default = served.default_prefix()
+    waits = not IN_GRAMMAR or served.reasoning_after_text(default) == "open"
+    tools = request.tools if request.tool_choice != "none" else None
+    constrains = bool(tools) and (request.tool_choice != "auto" or not request.parallel_tool_calls)
+    if any(getattr(request, name, None) for name in ("response_format", "regex", "ebnf")):
+        form = _asked_json(request) if request.tool_choice in ("auto", "none") else None
+        prefix, reasoning = (served.after_thought(default), False) if waits else (default, None)
+        tag = form and structural_tag(served, request, _chat_shape(tools or ()), prefix, reasoning, form)
+        constrains, request.response_format = bool(tag), tag or request.response_format
+    if constrains and not waits:
         request.custom_params = {**(request.custom_params or {}), IN_GRAMMAR: True}
+
+
+def _asked_json(request: Any) -> dict[str, Any] | None:
+    """Return the JSON that an answer must be as a format of structural tags; None if a request asks for none."""
+    form = request.response_format
+    if form is None or form.type not in ("json_object", "json_schema"):
+        return None
+    schema = form.json_schema.schema_ if form.type == "json_schema" else {"type": "object"}
+    return {"type": "json_schema", "json_schema": schema}

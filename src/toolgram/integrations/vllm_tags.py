@@ -32,15 +32,16 @@ _FROM_THE_FIRST = "_grammar_from_parser"  # vLLM's name for it
 
 
 def structural_tag(
-    served: Served, request: Any, tools: Sequence[Any], prefix: str | None, reasoning: bool | None
-) -> Any:
-    """Return the tag for a request; None, with a warning once for each reason, if calls are not enforced."""
+    served: Served, request: Any, tools: Sequence[Any], prefix: str | None, reasoning: bool | None,
+    form: Mapping[str, Any] | None = None,
+) -> Any:  # fmt: skip
+    """Return the tag for a request, whose answer has this form; None, with one warning for each reason, without one."""
     if served.fmt is None:
         return None
     try:
         from xgrammar import StructuralTag
 
-        found = StructuralTag.model_validate_json(tag_text(served, request, tools, prefix, reasoning))
+        found = StructuralTag.model_validate_json(tag_text(served, request, tools, prefix, reasoning, form))
     except Exception as error:
         warn_once(f"calls are parsed but not enforced, because there is no constraint: {served.fmt}: {error}")
         return None
