@@ -116,7 +116,7 @@ $(LLAMA_CHAT)/.ready: $(LLAMA_CHAT)/.sources suite/adapters/llama_cpp_chat.cpp
 test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving layer; VLLM=0.32.0 or 0.31.0 for another version [.venv-vllm 1.5 GB, 2 min | minutes]
 	VLLM_LOGGING_LEVEL=ERROR $(VLLM_ENV)/bin/python -m pytest tests/integrations --ignore tests/integrations/test_vllm_http.py $(ARGS)
 
-test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, also through the gateway; a format of each family by the day; ALL=1 for all, SEED=1 [.venv-vllm 1.6 GB, 3 min | minutes; ALL=1 hours]
+test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, also through the gateway; a format of each family by the seed; ALL=1 for all, SEED=1 [.venv-vllm 1.6 GB, 3 min | minutes; ALL=1 hours]
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest \
 		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py tests/gateway/test_transformers_server.py $(ARGS)

@@ -322,7 +322,7 @@ def prepare_request(result: Any, serving: Any, request: Any, *rest: Any) -> None
     tools = request.tools if request.tool_choice != "none" else None
     constrains = bool(tools) and (request.tool_choice != "auto" or not request.parallel_tool_calls)
     if any(getattr(request, name, None) for name in ("response_format", "regex", "ebnf")):
-        form = _asked_json(request) if request.tool_choice in ("auto", "none") else None
+        form = _asked_json(request) if IN_GRAMMAR and request.tool_choice in ("auto", "none") else None
         prefix, reasoning = (served.after_thought(default), False) if waits else (default, None)
         tag = form and structural_tag(served, request, _chat_shape(tools or ()), prefix, reasoning, form)
         constrains, request.response_format = bool(tag), tag or request.response_format
