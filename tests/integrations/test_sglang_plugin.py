@@ -265,6 +265,7 @@ def test_a_request_is_prepared() -> None:
             "tool_choice": choice,
             "parallel_tool_calls": parallel,
             "response_format": None,
+            "chat_template_kwargs": None,
             **other,
         }
         request = SimpleNamespace(skip_special_tokens=True, custom_params={"mine": 1}, **asked)
@@ -282,6 +283,29 @@ def test_a_request_is_prepared() -> None:
     assert prepared(detector, "auto", response_format=form) == (False, since and REAL)  # a tag needs xgrammar
     assert prepared(detector, "required", response_format=form) == (False, False)  # SGLang refuses both at once
     assert prepared(detector, "auto", response_format=SimpleNamespace(type="text")) == (False, False)
+
+
+def test_both_names_of_a_switch_are_one() -> None:
+    """SGLang asks for one variable of a template that reads two."""
+    template = CHATML.replace(
+        "{% for m", "{% set thinking = thinking if thinking is defined else enable_thinking %}{% for m"
+    )
+    template += "{% if add_generation_prompt %}<|im_start|>assistant\n{{ '<think>' if thinking }}{% endif %}"
+    tokenizer = Pieces(["<think>", "</think>"])
+    tokenizer.chat_template = template
+    detector = reasoning_parser()("toolgram", tokenizer=tokenizer).detector
+    assert detector.served.analysis.switch == "enable_thinking"
+    prepare = import_module("toolgram.integrations.sglang_detectors").prepare_request
+    for said, wanted in (
+        ({"thinking": True}, True),
+        ({"thinking": "yes"}, None),
+        ({"think": True}, None),
+        (None, None),
+    ):
+        asked = {"skip_special_tokens": True, "tools": None, "tool_choice": "none", "parallel_tool_calls": True}
+        request = SimpleNamespace(**asked, chat_template_kwargs=said)
+        prepare(None, SimpleNamespace(_reasoning_detector=detector), request)
+        assert (request.chat_template_kwargs or {}).get("enable_thinking") is wanted
 
 
 def test_a_registry_that_changed_is_a_warning(caplog: pytest.LogCaptureFixture, monkeypatch: Any) -> None:

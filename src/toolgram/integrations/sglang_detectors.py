@@ -18,6 +18,7 @@ a call is sent as far as it was written, and never as complete.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from types import SimpleNamespace
@@ -28,9 +29,10 @@ from sglang.srt.function_call.core_types import StreamingParseResult, ToolCallIt
 from sglang.srt.parser import reasoning_parser
 from sglang.srt.sampling import sampling_params
 
+from toolgram.derive.conversation import SWITCHES
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder, PlainThought
-from toolgram.integrations.served import AUTO, Served, Session, served
+from toolgram.integrations.served import AUTO, Served, Session, chat_template_of, served
 from toolgram.integrations.start_line import log_start
 from toolgram.integrations.vllm_tags import structural_tag
 
@@ -178,15 +180,10 @@ class ReasoningDetector(reasoning_parser.BaseReasoningFormatDetector):  # type: 
     _accumulated_reasoning: str  # of the base class
 
     def __init__(
-        self,
-        stream_reasoning: bool = True,
-        force_reasoning: bool | None = None,
-        continue_final_message: bool = False,
-        previous_content: str = "",
-        force_nonempty_content: bool = False,
-        tool_call_parser_active: bool = False,
+        self, stream_reasoning: bool = True, force_reasoning: bool | None = None, continue_final_message: bool = False,
+        previous_content: str = "", force_nonempty_content: bool = False, tool_call_parser_active: bool = False,
         tokenizer: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.served = _served(tokenizer, self.format_name)
         super().__init__(
             min(self.served.start_texts, default=""),
@@ -317,17 +314,28 @@ def prepare_request(result: Any, serving: Any, request: Any, *rest: Any) -> None
     if served is None or not served.reasons:
         return
     request.skip_special_tokens = request.skip_special_tokens and not served.needs_special_text
-    default = served.default_prefix()
-    waits = not IN_GRAMMAR or served.reasoning_after_text(default) == "open"
+    prompt = _opened(served, _wants_a_thought(request, served))
+    waits = not IN_GRAMMAR or served.reasoning_after_text(prompt) == "open"
     tools = request.tools if request.tool_choice != "none" else None
     constrains = bool(tools) and (request.tool_choice != "auto" or not request.parallel_tool_calls)
     if any(getattr(request, name, None) for name in ("response_format", "regex", "ebnf")):
         form = _asked_json(request) if IN_GRAMMAR and request.tool_choice in ("auto", "none") else None
-        prefix, reasoning = (served.after_thought(default), False) if waits else (default, None)
+        prefix, reasoning = (served.after_thought(prompt), False) if waits else (prompt, None)
         tag = form and structural_tag(served, request, _chat_shape(tools or ()), prefix, reasoning, form)
         constrains, request.response_format = bool(tag), tag or request.response_format
     if constrains and not waits:
         request.custom_params = {**(request.custom_params or {}), IN_GRAMMAR: True}
+
+
+def _wants_a_thought(request: Any, served: Served) -> bool | None:
+    """Return whether a request wants a thought, None if it does not say. If it says so by another variable of its
+    template than the one that SGLang asks for, set that one."""
+    given = request.chat_template_kwargs or {}
+    switch, template = getattr(served.analysis, "switch", ""), chat_template_of(served.tokenizer) or ""
+    for name in SWITCHES:
+        if switch and isinstance(given.get(name), bool) and re.search(rf"(?<![\w</]){name}(?![\w>])", template):
+            request.chat_template_kwargs = given = {switch: given[name], **given}
+    return given[switch] if isinstance(given.get(switch), bool) else None
 
 
 def _asked_json(request: Any) -> dict[str, Any] | None:

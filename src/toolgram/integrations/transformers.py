@@ -34,13 +34,9 @@ class EventStreamer(TextStreamer):  # type: ignore[misc]
     parser: Parser
 
     def __init__(
-        self,
-        tokenizer: Any,
-        fmt: Format,
-        see: Callable[[Event], object],
-        tools: Sequence[Any] | None = None,
+        self, tokenizer: Any, fmt: Format, see: Callable[[Event], object], tools: Sequence[Any] | None = None,
         prefix: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False)
         self._fmt, self._tools, self._prefix = fmt, tools, prefix
         self._see = see
@@ -72,13 +68,9 @@ def prompt_end(tokenizer: Any, tokens: Any) -> str:
 
 
 def parse_tokens(
-    tokenizer: Any,
-    fmt: Format,
-    tokens: Any,
-    prompt_length: int = 0,
-    tools: Sequence[Any] | None = None,
+    tokenizer: Any, fmt: Format, tokens: Any, prompt_length: int = 0, tools: Sequence[Any] | None = None,
     finish_reason: str | None = None,
-) -> Message:
+) -> Message:  # fmt: skip
     """Return the message in the tokens of `generate` for one prompt, whose `prompt_length` tokens come first."""
     prefix = prompt_end(tokenizer, tokens[:prompt_length])
     text = tokenizer.decode(tokens[prompt_length:], skip_special_tokens=False)
