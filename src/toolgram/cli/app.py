@@ -1,4 +1,4 @@
-"""The application: all commands, in the order of the help. The modules beside this one have a command each.
+"""The application: all commands. The modules beside this one have a command each.
 
 Strategy: help is plain text, because markup would remove the brackets that models write (`[TOOL_CALLS]`). A mistake in
 the command is reported in one line on standard error, with exit status 2. The contents of an output are never a mistake
@@ -8,29 +8,44 @@ in the command.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import toolgram
-from toolgram.cli.auditing import audit
-from toolgram.cli.checking import check
-from toolgram.cli.demo import demo
-from toolgram.cli.deriving import derive
-from toolgram.cli.doctor import doctor
-from toolgram.cli.explaining import explain
-from toolgram.cli.exporting import export
-from toolgram.cli.pages import docs
-from toolgram.cli.parsing import parse
-from toolgram.cli.parts import diagram, grammar, machine
-from toolgram.cli.serving import serve
-from toolgram.cli.shipped import formats
 from toolgram.cli.terminal import guarded
-from toolgram.cli.trying import try_output
-from toolgram.cli.vllm_help import vllm
+
+# The module and the function of each command, in the order of the help.
+COMMANDS = {
+    "parse": "parsing", "explain": "explaining", "try": "trying:try_output", "audit": "auditing", "demo": "demo",
+    "formats": "shipped", "vllm": "vllm_help", "check": "checking", "derive": "deriving", "doctor": "doctor",
+    "diagram": "parts", "grammar": "parts", "machine": "parts", "export": "exporting", "docs": "pages",
+    "serve": "serving",
+}  # fmt: skip
+
+
+class Commands(TyperGroup):
+    """The commands. Each is imported when it is asked for, because they need different packages."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, in the order of the help."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None if there is none of this name."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module, _, function = COMMANDS[cmd_name].partition(":")
+            called = getattr(import_module(f"toolgram.cli.{module}"), function or cmd_name)
+            alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+            alone.command(name=cmd_name)(guarded(called))
+            self.commands[cmd_name] = typer.main.get_command(alone)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=True,
@@ -61,11 +76,3 @@ def toolgram_command(
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-
-
-COMMANDS: tuple[Callable[..., int | None], ...] = (
-    parse, explain, try_output, audit, demo, formats, vllm, check, derive, doctor, diagram, grammar, machine, export,
-    docs, serve,
-)  # fmt: skip
-for _command in COMMANDS:
-    app.command(name=_command.__name__.removesuffix("_output"))(guarded(_command))

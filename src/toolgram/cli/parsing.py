@@ -16,11 +16,8 @@ import typer
 from toolgram import Format, Message, ToolgramError
 from toolgram.bulk.inputs import named
 from toolgram.bulk.rows import Columns, RowOptions, checked_calls
-from toolgram.bulk.run import Run
 from toolgram.cli import options
 from toolgram.cli.options import load_chosen_format, load_required_format, read_tools
-from toolgram.cli.paint import painter
-from toolgram.cli.rows import print_rows
 from toolgram.cli.source import pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, refuse, write_json
 from toolgram.events import Event, event_to_dict
@@ -104,6 +101,9 @@ def parse(
     _say_that_input_is_awaited(inputs)
     declared = read_tools(tools)
     if jsonl is not None:
+        from toolgram.bulk.run import Run
+        from toolgram.cli.rows import print_rows
+
         kept = tuple(name for each in keep or () for name in each.split(","))
         row = RowOptions(jsonl, fmt, declared, prefix, finish_reason, strict, kept, columns, validate)
         also_read = [path for path in (tools, grammar, machine) if path is not None]
@@ -213,6 +213,8 @@ def _print_painted(reading: Reading, path: str, verdict: Verdict, several: bool)
         verdict.watch(event)
         brush.paint(event)
 
+    from toolgram.cli.paint import painter
+
     brush = painter()
     if several:
         brush.heading(named(path))
@@ -227,6 +229,8 @@ def _shown(show: Callable[..., None], reading: Reading, path: str, inputs: list[
     """Show a file. If it has nothing usable, print a message on standard error and return that exit status."""
     verdict = Verdict()
     if show is _print_painted and path is inputs[0]:
+        from toolgram.cli.paint import painter
+
         painter().legend()
     try:
         show(reading, path, verdict, len(inputs) > 1)
