@@ -8,10 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import typer
 from typer.testing import CliRunner
 
-from toolgram.cli.app import app
+from toolgram.cli.app import COMMANDS, app
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 INTRODUCTION = """# Command line
@@ -24,10 +23,8 @@ the help of each command.
 
 def help_page() -> str:
     """The whole page."""
-    commands = typer.main.get_command(app)
-    names = list(getattr(commands, "commands", {}))
     parts = [INTRODUCTION, _fenced(_help())]
-    parts += [f"## toolgram {name}\n\n{_fenced(_help(name))}" for name in names]
+    parts += [f"## toolgram {name}\n\n{_fenced(_help(name))}" for name in COMMANDS]
     return "\n".join(parts)
 
 

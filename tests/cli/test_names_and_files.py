@@ -39,6 +39,18 @@ class TestTheRest:
         result = run("--version")
         assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
 
+    def test_a_command_loads_only_what_it_runs(self, environment: dict[str, str]) -> None:
+        assert "Did you mean 'parse'?" in run("pars").stderr
+        code = (
+            "import sys\nfrom toolgram.cli.app import app\n"
+            "try: app(['parse', '--format', 'hermes'])\nexcept SystemExit: pass\n"
+            "print(sorted({'jinja2', 'rich.progress', 'toolgram.explain', 'toolgram.audit'} & set(sys.modules)))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, input="Hi", capture_output=True, text=True, check=True
+        )
+        assert done.stdout.endswith("[]\n")
+
     def test_the_library_does_not_load_the_command_line(self, environment: dict[str, str]) -> None:
         code = (
             "import sys, toolgram, toolgram.cli\n"

@@ -1,8 +1,7 @@
 """The application: all commands. The modules beside this one have a command each.
 
 Strategy: help is plain text, because markup would remove the brackets that models write (`[TOOL_CALLS]`). A mistake in
-the command is reported in one line on standard error, with exit status 2. The contents of an output are never a mistake
-in the command.
+the command is one line on standard error, with exit status 2; the contents of an output are never such a mistake.
 """
 
 from __future__ import annotations
@@ -30,17 +29,19 @@ class Commands(TyperGroup):
     """The commands. Each is imported when it is asked for, because they need different packages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands, in the order of the help."""
+        """Return the names of all commands."""
         return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None if there is none of this name."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             module, _, function = COMMANDS[cmd_name].partition(":")
-            called = getattr(import_module(f"toolgram.cli.{module}"), function or cmd_name)
             alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+            called = getattr(import_module(f"toolgram.cli.{module}"), function or cmd_name)
             alone.command(name=cmd_name)(guarded(called))
             self.commands[cmd_name] = typer.main.get_command(alone)
+        for each in () if cmd_name in COMMANDS else COMMANDS:  # the message suggests a name
+            self.get_command(ctx, each)
         return super().get_command(ctx, cmd_name)
 
 
@@ -48,7 +49,6 @@ app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=True,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
