@@ -60,6 +60,7 @@ class Builder:
         self.every = [edge for edges in paths.edges.values() for edge in edges]
         self.ended = {edge.source for edge in self.every if self._ends(edge)}
         self.pooled = [edge for edge in self.every if self._is_text(edge.source) and self._is_content(edge.source)]
+        self.acts = {(each.trigger, action) for each in spec.transitions for action in each.actions}
         self.after_calls = self._after_calls()
         self.late = self._named_late()
         self.concerned = self._concerned()
@@ -212,7 +213,7 @@ class Builder:
         sources: dict[str, set[str]] = {}
         for edge in self.every:
             arguments = self.spec.states[edge.dest].meaning in ("arguments", "value", "argument_key")
-            again = self._has(edge.trigger, "name") and "name" not in edge.actions
+            again = (edge.trigger, "name") in self.acts and "name" not in edge.actions
             if arguments or again or {"open_arguments", "no_arguments", "argument_key"} & set(edge.actions):
                 found.add(edge.source)
             if "name" not in edge.actions:
@@ -254,11 +255,11 @@ class Builder:
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
             empty = declared is not None and declared.may_be_empty
             return (self._marker(edge) if empty else ex.NOTHING), edge.dest, via
-        if isinstance(shape, Run) and declared is not None and self._has(trigger, "name"):
+        if isinstance(shape, Run) and declared is not None and (trigger, "name") in self.acts:
             return ex.Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else ex.NOTHING, edge.dest, via
         if "name" in edge.actions and declared is not None:
             return ex.Lit(json.dumps(declared.name, ensure_ascii=False)), edge.dest, via
-        if "call_id" in edge.actions or (trigger.startswith("string ") and self._has(trigger, "call_id")):
+        if "call_id" in edge.actions or (trigger.startswith("string ") and (trigger, "call_id") in self.acts):
             return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
         if isinstance(shape, Run) and not edge.text.isspace():
             return _run(shape, edge.text), edge.dest, via
@@ -267,10 +268,6 @@ class Builder:
     def _marker(self, edge: Edge) -> ex.Expr:
         """Return the text of a transition, in which special tokens are tokens."""
         return self.request.tokens.written(edge.text)
-
-    def _has(self, trigger: str, action: str) -> bool:
-        """Return whether any transition with this trigger has an action."""
-        return any(each.trigger == trigger and action in each.actions for each in self.spec.transitions)
 
     def _id(self, shape: Literal | Run | None, quoted: bool) -> ex.Expr:
         length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, WORD))
