@@ -2,9 +2,9 @@
 
 Each property is tried on every shipped format in `make test-deep`, and wherever there are no more than PER_RUN formats.
 With more, a run takes PER_RUN of them per property, a window that starts at another place for each property and moves
-on by PER_RUN with each seed: over consecutive seeds every property meets every format. The seed is from the hash of the
-files that were last committed, so that a commit has the same tests on every machine and on every day. TOOLGRAM_FORMATS
-says otherwise: a number is a seed, `all` takes all formats, and names with commas between them are the formats to take.
+on by PER_RUN with each seed: over consecutive seeds every property meets every format. The seed is the hash of the code
+and the tests that were last committed, so that a commit has the same tests on every machine and every day, and pages do
+not change them. TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats, and names with commas between them are the formats to take.
 Pytest prints the seed of a run.
 
 A property is any test here that takes a format by `every_format`; `test_selection` holds that none chooses its own.
@@ -44,10 +44,10 @@ def seed() -> str:
 
 
 def _hash_of_files() -> str:
-    """Return the hash of the files of the last commit; "" outside of a repository."""
-    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--verify", "--quiet", "HEAD^{tree}"]
+    """Return the hash of the code and the tests of the last commit; "" outside of a repository."""
+    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--quiet", "HEAD:src", "HEAD:tests"]
     try:
-        return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+        return "".join(subprocess.run(git, capture_output=True, text=True, check=False).stdout.split())
     except OSError:  # no git here
         return ""
 
