@@ -4,8 +4,8 @@ Each property is tried on every shipped format in `make test-deep`, and wherever
 With more, a run takes PER_RUN of them per property, a window that starts at another place for each property and moves
 on by PER_RUN with each seed: over consecutive seeds every property meets every format. The seed is the hash of the code
 and the tests that were last committed, so that a commit has the same tests on every machine and every day, and pages do
-not change them. TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats, and names with commas between them are the formats to take.
-Pytest prints the seed of a run.
+not change them. TOOLGRAM_FORMATS says otherwise: a number is a seed, `all` takes all formats, and names with commas
+between them are the formats to take. Pytest prints the seed of a run.
 
 A property is any test here that takes a format by `every_format`; `test_selection` holds that none chooses its own.
 Tests elsewhere that cost more than a moment per format take their formats from here as well: a `quarter` of them.
