@@ -115,3 +115,16 @@ except toolgram.ToolgramError as error:
 def test_without_jinja_everything_else_works() -> None:
     result = subprocess.run([sys.executable, "-c", NO_JINJA], capture_output=True, text=True, check=True)
     assert result.stdout == f"derive_format needs jinja2, which is not installed: {install_line('jinja2')}\n"
+
+
+def test_a_withheld_call_without_an_id_is_pickled() -> None:
+    """An application that has ids of its own may give none."""
+    fmt = toolgram.get_format("deepseek_v3")
+    text = "<think>\n" + fmt.example
+    for at in range(len(text)):
+        parser = fmt.parser(call_ids=str)
+        parser.feed(text[:at])
+        parser = pickle.loads(pickle.dumps(parser))
+        parser.feed(text[at:])
+        parser.close("stop")
+        assert parser.message == fmt.parse(text, call_ids=str, finish_reason="stop")

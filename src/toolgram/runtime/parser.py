@@ -269,10 +269,10 @@ def _resumed(
 
 
 def _withheld_starts(stream: Stream) -> list[ToolCallStart]:
-    """Return the starts of the calls that are withheld and have an id."""
+    """Return the starts of the calls that are withheld."""
     withheld, held = stream.events.mention.withheld, stream.events.held
     events = [] if withheld is None else [*withheld.events, *(held.events if held is not None else ())]
-    return [event for event in events if isinstance(event, ToolCallStart) and event.id]
+    return [event for event in events if isinstance(event, ToolCallStart)]
 
 
 def _checked(pieces: Sequence[Any]) -> Sequence[Piece]:
