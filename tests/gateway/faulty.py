@@ -93,8 +93,14 @@ class Faulty:
                 for step in self.steps:
                     await _play(step, reader, writer)
             await writer.drain()
-            writer.close()
+        writer.close()  # also if the client has gone: else a later test is blamed for the open socket
+        with suppress(OSError):
             await writer.wait_closed()
+
+
+async def _read_to_end(reader: asyncio.StreamReader) -> None:
+    with suppress(OSError):
+        await reader.read()
 
 
 async def _play(step: Step, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,7 +110,7 @@ async def _play(step: Step, reader: asyncio.StreamReader, writer: asyncio.Stream
     elif isinstance(step, Pause):
         await asyncio.sleep(step.seconds)
     elif isinstance(step, Hold):
-        gone = asyncio.ensure_future(reader.read())
+        gone = asyncio.ensure_future(_read_to_end(reader))
         while not gone.done():
             writer.write(step.again)
             await writer.drain()
