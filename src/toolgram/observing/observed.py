@@ -46,7 +46,7 @@ class ObservedPaths:
     opens: dict[str, frozenset[str]] = field(default_factory=dict)
     closes: dict[str, frozenset[str]] = field(default_factory=dict)
     leaves_owed: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
-    thinks_after_text: bool = False
+    thinks_after_text: bool = False  # a thought follows content
     python_values: bool = False  # values of arguments are in Python's notation
     json_words: bool = False  # arguments in Python's notation contain JSON's words
     python_calls: bool = False  # a whole call is a Python dict

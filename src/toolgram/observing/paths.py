@@ -323,5 +323,5 @@ class _Reader:
         """Return where the JSON that begins at a place ends; -1 if there is none."""
         try:
             return json.JSONDecoder(strict=False).raw_decode(self.output, at)[1]
-        except ValueError:
+        except (ValueError, RecursionError):
             return -1
