@@ -1,10 +1,11 @@
 """Small changes of the code, and how many of them the tests notice: `python -m tests.mutants`.
 
 Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines.
-Each change is made in a copy of the repository, and the tests of that part run there until one fails: first the cases
-of the suite, if the part reads, then the files that speak of the module, then those of its part. They have a minute
-of processor time, so that a busy machine changes nothing. A change that all pass survives, and so does one whose tests
-need longer. Results are kept, a line each, so that a run that was stopped goes on.
+Each change is made in a copy of the repository, and the tests of that part run there until one fails. If the part
+reads, one process takes the cases of the suite. Another one takes the files that speak of the module, those with its
+name first, and then those of its part. Each has a minute of processor time, so that a busy machine changes nothing. A
+change that all pass survives, and so does one whose tests need longer. Results are kept, a line each, so that a run
+that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -150,19 +152,19 @@ def mutants(seed: int, count: int) -> list[Mutant]:
     return chosen
 
 
-def tests_of(mutant: Mutant) -> list[str]:
-    """The tests that a change affects, those first that notice most."""
+def tests_of(mutant: Mutant) -> list[list[str]]:
+    """The tests that a change affects, for each process those first that notice most."""
     stem = Path(mutant.file).stem
     words = re.compile(stem.rstrip("s").replace("_", "[ _]"), re.IGNORECASE)
     said = {
-        str(path.relative_to(ROOT)): 3 * len(words.findall(path.stem)) + len(words.findall(path.read_text("utf-8")))
+        str(path.relative_to(ROOT)): 9 * len(words.findall(path.stem)) + len(words.findall(path.read_text("utf-8")))
         for path in ROOT.glob("tests/**/test_*.py")
     }
     first = sorted((file for file, number in said.items() if number), key=lambda file: (-said[file], file))
     for pattern, (_, tests) in PARTS.items():
         if mutant.file.startswith(pattern.partition("*")[0]):
             cases = [f"{SUITE}[{stem}]"] * (f"machines/{stem}.yaml" == mutant.file) + [SUITE]
-            return [*cases * (tests is READING), *first[:MOST_FILES], *tests]
+            return [cases] * (tests is READING) + [[*first[:MOST_FILES], *tests]]
     raise LookupError(mutant.file)
 
 
@@ -194,18 +196,30 @@ def outcome(mutant: Mutant, place: Path) -> str:
         "PYTHONPYCACHEPREFIX": str(HOME / "compiled"),
         "TOOLGRAM_SUITE": "uncut",
     }
-    try:
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests_of(mutant)],
-            cwd=place, env=environment, capture_output=True, timeout=10 * SECONDS, preexec_fn=limited, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "late"
-    finally:
-        shutil.copyfile(ROOT / mutant.file, changed)
-    if run.returncode < 0:
-        return "late"
-    return "killed" if run.returncode else "survived"
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
+            cwd=place,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=limited,
+        )
+        for tests in tests_of(mutant)
+    ]
+    latest = time.monotonic() + 10 * SECONDS
+    while any(run.poll() is None for run in runs) and time.monotonic() < latest:
+        if any((run.poll() or 0) > 0 for run in runs):
+            break
+        time.sleep(0.1)
+    codes = [run.poll() for run in runs]
+    for run in runs:
+        run.kill()
+        run.wait()
+    shutil.copyfile(ROOT / mutant.file, changed)
+    if any(code is not None and code > 0 for code in codes):
+        return "killed"
+    return "survived" if codes == [0] * len(codes) else "late"
 
 
 def main() -> int:

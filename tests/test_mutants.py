@@ -20,7 +20,9 @@ def test_a_seed_chooses_changes_that_can_be_read_and_are_none_of_each_other() ->
         text = mutant.text()
         assert text != (mutants.ROOT / mutant.file).read_text("utf-8"), mutant.name()
         assert ast.parse(text) if mutant.file.endswith(".py") else yaml.safe_load(text), mutant.name()
-        assert all((mutants.ROOT / test.partition("::")[0]).exists() for test in mutants.tests_of(mutant))
+        assert all(
+            (mutants.ROOT / test.partition("::")[0]).exists() for tests in mutants.tests_of(mutant) for test in tests
+        )
 
 
 @pytest.mark.parametrize(("body", "expected"), [("assert 1 + 1 == 2", "survived"), ("assert 1 + 1 == 3", "killed")])
@@ -30,7 +32,7 @@ def test_a_change_survives_the_tests_that_pass(
     (tmp_path / "test_own.py").write_text(f"def test_sum() -> None:\n    {body}\n")
     (tmp_path / "src" / "toolgram").mkdir(parents=True)
     text = (mutants.ROOT / "src/toolgram/limits.py").read_text("utf-8")
-    monkeypatch.setattr(mutants, "tests_of", lambda mutant: ("test_own.py",))
+    monkeypatch.setattr(mutants, "tests_of", lambda mutant: [["test_own.py"]])
     monkeypatch.setattr(mutants, "SECONDS", 600)
     mutant = Mutant("src/toolgram/limits.py", text.index("64"), "64", "65")
     assert mutants.outcome(mutant, tmp_path) == expected
