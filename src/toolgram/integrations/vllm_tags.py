@@ -43,7 +43,8 @@ def structural_tag(
 
         found = StructuralTag.model_validate_json(tag_text(served, request, tools, prefix, reasoning, form))
     except Exception as error:
-        warn_once(f"calls are parsed but not enforced, because there is no constraint: {served.fmt}: {error}")
+        lack = "calls are parsed but not enforced" if form is None else "the form of the answer is left to the server"
+        warn_once(f"{lack}, because there is no constraint: {served.fmt}: {error}")
         return None
     if reasoning is None:
         hold_from_the_first_token(request)
@@ -93,10 +94,8 @@ def written(
     except ToolgramError as error:
         return error
     thought = [*_marker(opening, tokens), _thought(served, opening, closing, tokens), *_marker(closing, tokens)]
-    either = {
-        "type": "or",
-        "elements": [json.loads(whole)["format"], {"type": "sequence", "elements": [*thought, after]}],
-    }
+    thinking = {"type": "sequence", "elements": [*thought, after]}
+    either = {"type": "or", "elements": [json.loads(whole)["format"], thinking]}
     return json.dumps({"type": "structural_tag", "format": either}, ensure_ascii=False)
 
 
