@@ -24,7 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,7 +164,8 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
     for pattern, (_, tests) in PARTS.items():
         if mutant.file.startswith(pattern.partition("*")[0]):
             cases = [f"{SUITE}[{stem}]"] * (f"machines/{stem}.yaml" == mutant.file) + [SUITE]
-            return [cases] * (tests is READING) + [[*first[:MOST_FILES], *tests]]
+            files = (sorted(map(str, Path(each).rglob("test_*.py"))) or [each] for each in tests)
+            return [cases] * (tests is READING) + [[*dict.fromkeys(chain(first[:MOST_FILES], *files))]]
     raise LookupError(mutant.file)
 
 
@@ -198,7 +199,7 @@ def outcome(mutant: Mutant, place: Path) -> str:
     }
     runs = [
         subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests],
+            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--keep-duplicates", *tests],
             cwd=place,
             env=environment,
             stdout=subprocess.DEVNULL,
