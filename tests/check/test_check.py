@@ -44,12 +44,13 @@ def failure(report: Report, name: str) -> str:
     return failed[name]
 
 
-@every_format
-def test_every_shipped_format_is_proved(name: str) -> None:
-    report = check_format(toolgram.get_format(name))
-    assert [finding.detail for finding in report.findings if not finding.ok] == []
-    repairs = any(row.repair for row in toolgram.get_format(name).spec.transitions)
-    assert len(report.findings) == 9 + repairs
+def test_every_shipped_format_is_proved(root: Path) -> None:
+    """The pages say so; `make docs-check` proves every format again and compares."""
+    for name in toolgram.format_names():
+        proved = (root / f"docs/specs/{name}.md").read_text("utf-8").partition("## What `toolgram check` proved\n")[2]
+        repairs = any(row.repair for row in toolgram.get_format(name).spec.transitions)
+        assert proved.count("\n* ") == 9 + repairs, name
+        assert "Not proved" not in proved, name
 
 
 def test_an_unchanged_copy_is_proved(tmp_path: Path) -> None:

@@ -276,6 +276,14 @@ class JsonScanner:
         self.out = written + text[start:pos]
         return more and pos == len(text)
 
+    def passes(self, text: str, floor: int) -> bool:
+        """Read a text that stays inside the container at depth `floor`. Return False, unchanged, for any other text."""
+        before, stack = (self.state, self.digits, self._controls), self.stack[:]
+        if self.run(text, 0, floor):
+            return True
+        (self.state, self.digits, self._controls), self.stack[:] = before, stack
+        return False
+
     def waits(self, floor: int) -> bool:
         """Return whether the rest of the text waits for what follows, after a run that returned False."""
         return self.state != BROKEN and len(self.stack) > floor and not self.met_control

@@ -169,7 +169,7 @@ def _repair_comma(stream: Stream, envelope: Envelope, text: str, pos: int, final
 def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     """Read a token, or a piece of one, as long as it may still be what it begins as."""
     scanner = envelope.scanner
-    limit, fits = _prescribed(stream, envelope, text, pos)
+    limit, fits = prescribed(stream, envelope, text, pos)
     if not fits:
         if limit > pos:
             scanner.step(text[pos:limit], 0)
@@ -245,7 +245,7 @@ def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
     return True
 
 
-def _prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tuple[int, bool]:
+def prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tuple[int, bool]:
     """Return how far the next piece of a string may go, and whether it fits so far.
 
     A key or a string with known values is read up to the first character that none of them has there. An escape is read

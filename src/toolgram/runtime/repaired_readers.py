@@ -8,6 +8,7 @@ quotes.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from toolgram.islands import Island
@@ -22,11 +23,12 @@ from toolgram.islands.json_values import (
     SCALARS,
     JsonScanner,
 )
-from toolgram.limits import BLANKS
+from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT
 from toolgram.program.closing_markers import FENCE
+from toolgram.program.state import Program, StateProgram
 from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
 from toolgram.runtime.damaged_values import CUT, ENDS, PART, read_damaged
-from toolgram.runtime.envelope_reader import ENVELOPE_READERS
+from toolgram.runtime.envelope_reader import ENVELOPE_READERS, prescribed
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.source import Transcoding
@@ -45,32 +47,81 @@ _closing_begun = re.compile(rf"(?:`{{1,2}}|```{BLANKS})\Z").match
 def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Read JSON that is repaired: pass each character to the repairer, and its output to the readers."""
     island, source = stream.island, stream.source
-    scanner, _ = arguments_scanner(stream)
+    scanner, floor = arguments_scanner(stream)
     repairer = cast("JsonRepairer", scanner.repairer)
     reader = island.inner if isinstance(island, Envelope) else "arguments"
-    transcoding = source.transcoding = source.transcoding or Transcoding()
+    source.transcoding = source.transcoding or Transcoding()
     if repairer.idle and not repairer.python_only:
         after = _read_ahead(stream, scanner, reader, text, pos, final)
         if after is not None:
             return after
-    end = repairer.end_of_run(text, pos) if reader == "arguments" and _is_clean(scanner, repairer) else pos
-    if end > pos:
-        add_piece(transcoding.pieces, text[source.skip_prefix(pos, end) : end])
-        _read_written(stream, island, reader, text[pos:end])
-        stream.reader = "repaired"
-        return end
+    if not (source.object_is_held or source.prefix_characters or repairer.damaged):
+        after = None
+        if reader == "arguments":
+            after = _read_arguments(stream, scanner, floor, text, pos)
+        elif reader == "envelope" and scanner.in_plain_string:
+            after = _read_string(stream, cast(Envelope, island), repairer, text, pos)
+        if after is not None:
+            return after
     return _read_one(stream, scanner, reader, text, pos, final)
 
 
-def _is_clean(scanner: JsonScanner, repairer: JsonRepairer) -> bool:
-    """Return whether the next character is in a string without damage, outside an escape."""
-    return scanner.in_plain_string and not repairer.damaged
+def _read_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int | None:
+    """Read characters of arguments that need no look ahead, and emit them together. Return the position after them;
+    None if there are none."""
+    begin, marks = pos, _begin_markers(stream.program, stream.state)
+    repairer, transcoding = cast("JsonRepairer", scanner.repairer), cast(Transcoding, stream.source.transcoding)
+    written: list[str] = []
+    read: list[str] = []  # the text that it was written for
+    undecided = [take_pieces(transcoding.pieces)]
+    taken: int | None = None  # how many characters were read whose output the readers have to read
+    while pos < len(text) and taken is None:
+        character = text[pos]
+        if character in marks and (repairer.at_quote or not scanner.in_string):
+            break
+        end = repairer.end_of_run(text, pos) if scanner.in_plain_string else pos
+        out, alone = text[pos:end], False
+        if end == pos:
+            end += repairer.read(character, scanner)
+            out, alone = repairer.out, repairer.broken or bool(repairer.note)
+        if alone or (out and not scanner.passes(out, floor)):
+            taken = end - pos
+        else:
+            undecided.append(text[pos:end])
+            if out:
+                written.append(scanner.out)
+                read += undecided
+                undecided.clear()
+            pos = end
+    if written:
+        stream.calls.delta("".join(written), "".join(read))
+    add_piece(transcoding.pieces, "".join(undecided))
+    if taken is None:
+        return pos if pos > begin else None
+    return _take_character(stream, scanner, "arguments", transcoding, text, pos, taken)
+
+
+def _read_string(stream: Stream, envelope: Envelope, repairer: JsonRepairer, text: str, pos: int) -> int | None:
+    """Read a string of the envelope as far as it has come and is allowed. Return the position after it, or None."""
+    run = text[pos : repairer.end_of_run(text, pos)]
+    allowed, _ = prescribed(stream, envelope, run, 0) if run else (0, True)
+    if not 0 < allowed <= LONGEST_ENVELOPE_TEXT - len(envelope.source):
+        return None
+    add_piece(cast(Transcoding, stream.source.transcoding).pieces, run[:allowed])
+    _read_written(stream, envelope, "envelope", run[:allowed])
+    stream.reader = "repaired"
+    return pos + allowed
+
+
+@lru_cache(maxsize=256)
+def _begin_markers(program: Program, state: StateProgram) -> frozenset[str]:
+    """Return the characters with which a marker or a fence may begin."""
+    return frozenset(marker[0] for marker in (FENCE, *program.markers, *state.literals))
 
 
 def _read_one(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos: int, final: bool) -> int:
     """Read the character at `pos`. Return the position after it, or WAIT."""
-    source, repairer = stream.source, cast("JsonRepairer", scanner.repairer)
-    transcoding = cast(Transcoding, source.transcoding)
+    repairer, transcoding = cast("JsonRepairer", scanner.repairer), cast(Transcoding, stream.source.transcoding)
     found = PART
     if repairer.in_damaged and scanner.in_plain_string:
         found = read_damaged(stream, repairer, text, pos, final)
@@ -79,6 +130,14 @@ def _read_one(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos:
     taken = _read_character(stream, scanner, reader, text, pos, final, found)
     if taken == WAIT:
         return stream.wait(text[pos:])
+    return _take_character(stream, scanner, reader, transcoding, text, pos, taken)
+
+
+def _take_character(
+    stream: Stream, scanner: JsonScanner, reader: str, transcoding: Transcoding, text: str, pos: int, taken: int
+) -> int:
+    """Pass on what the repairer made of the character at `pos`. Return the position after what it has taken."""
+    source, repairer = stream.source, cast("JsonRepairer", scanner.repairer)
     transcoding.read_again, transcoding.reading = False, bool(taken)
     skipped = source.skip_prefix(pos, pos + 1) - pos if taken else 0
     if taken and not skipped:
