@@ -3,8 +3,8 @@
 Strategy: nearly every delta is wholly inside text or inside arguments. In a *run*, text of any kind, one search decides
 whether the delta stays inside, and one event is made of it; content, reasoning and text values of tagged arguments
 differ in the search and in the event. In JSON arguments, the scanner decides whether the delta stays inside; Python
-arguments use the same path with a scanner that writes JSON. Either path costs two to three times as much as the event
-alone.
+arguments use the same path with a scanner that writes JSON. In JSON that is repaired, only strings have a path. Any
+path costs two to three times as much as the event alone.
 
 A path takes over what the stream holds back (`rest`, `held`). It gives it back when the readers have to read on,
 because the text leaves the run, or may leave it.
@@ -32,9 +32,10 @@ from toolgram.runtime.value_readers import found_first
 if TYPE_CHECKING:
     import re
 
+    from toolgram.islands.json_repairs import JsonRepairer
     from toolgram.islands.python_literals import PythonScanner
 
-Path: TypeAlias = "Run | Json | Python"
+Path: TypeAlias = "Run | Json | PlainString | Python"
 _TRIMMED = " \t\r\n"  # blanks that are not part of a trimmed value
 _MANY = 8  # pieces of blanks; endless ones are left to the readers
 
@@ -188,6 +189,23 @@ class Json(Arguments):
         return took_arguments(self._stream, self._scanner, self._floor, text, 0)
 
 
+class PlainString(Arguments):
+    """A string in repaired arguments that is a value, as far as it is the same in JSON."""
+
+    __slots__ = ("_end_of_run",)
+
+    def __init__(self, stream: Stream, builder: MessageBuilder, index: int, repairer: JsonRepairer) -> None:
+        super().__init__(stream, builder, index)
+        self._end_of_run = repairer.end_of_run
+        self._say = builder.inside_string
+
+    def take(self, delta: str) -> list[Event] | None:
+        """Return the event of a delta, or None if the readers have to read it."""
+        if not delta or self._end_of_run(delta, 0) < len(delta):
+            return None
+        return self._passed_on(delta, delta)
+
+
 class Python(Arguments):
     """Python arguments, transcoded to JSON."""
 
@@ -240,6 +258,8 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
         return _value(stream, builder)
     if reader == "arguments" and stream.source.transcoding is None:
         return Json(stream, builder, index)
+    if reader == "repaired":
+        return _repaired(stream, builder, index)
     if reader != "python" or stream.source.object_is_held or cast("PythonScanner", stream.island).done:
         return None
     return Python(stream, builder, index)
@@ -252,6 +272,17 @@ def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
     run = Run(stream, builder, stream.state.start, stream.state.find, None)
     run.held = blanks.pop() if blanks else ""
     return run
+
+
+def _repaired(stream: Stream, builder: MessageBuilder, index: int) -> PlainString | None:
+    """Return the path inside a string of repaired arguments."""
+    scanner, transcoding = arguments_scanner(stream)[0], stream.source.transcoding
+    repairer = scanner.repairer
+    if repairer is None or transcoding is None or transcoding.pieces or stream.buffer or repairer.damaged:
+        return None
+    in_value = scanner.in_plain_string and not scanner.in_key
+    in_arguments = getattr(stream.island, "inner", "arguments") == "arguments"
+    return PlainString(stream, builder, index, repairer) if in_value and in_arguments else None
 
 
 def _value(stream: Stream, builder: MessageBuilder) -> Run | None:

@@ -1,8 +1,9 @@
 """The reader of JSON that needs repair, which includes Python's spelling of it.
 
-Strategy: each character first goes through a repairer, and the readers of JSON read the output. What needs a look
-ahead is done here, because the text is here: a code fence around a value, and the end of a string with unescaped
-quotes.
+Strategy: each character first goes through a repairer, and the readers of JSON read the output. In arguments that have
+begun, what is written stays inside them nearly always, so the scanner alone reads it, and a delta is one event. What
+needs a look ahead is done here, because the text is here: a code fence around a value, and the end of a string with
+unescaped quotes.
 """
 
 from __future__ import annotations
