@@ -198,7 +198,10 @@ def _closes(state: StateProgram, symbol: Symbol, text: str, end: int, names: fro
         return False
     if look is None:
         return symbol.kind == TERMINAL
-    move, found = state.row.get(symbol.trigger), look.match(text, end)
-    if found is None or move is None or move.dest.meaning == "argument_key":
+    move = state.row.get(symbol.trigger)
+    if move is None or move.dest.meaning == "argument_key":
         return False
-    return not names or names.issuperset([name for name in found.groups() if name is not None])
+    if not names:
+        return True
+    found = look.match(text, end)
+    return found is not None and names.issuperset([name for name in found.groups() if name is not None])
