@@ -31,7 +31,10 @@ def is_python(calls: CallsFormat) -> bool:
         return False
     if form.separator.strip() not in ("", ",") or form.pattern[:1] != (ArgumentSlot.KEY,):
         return False
-    return bool(form.values) and all(style.before.strip() in ("=", '="', "='") for style in form.values.values())
+    if not form.values or any(style.before.strip() not in ("=", '="', "='") for style in form.values.values()):
+        return False
+    text, start = form.values["string"], (calls.section_start + "".join(map(str, pattern[:at]))).strip()
+    return not start.removesuffix("[") or text.encoding is not ValueEncoding.RAW or text.before.strip() != "="
 
 
 def is_lossy(calls: CallsFormat) -> bool:

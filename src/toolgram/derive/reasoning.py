@@ -127,7 +127,11 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
     if CONTENT not in rest:  # reasoning after content, or without it
         start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
-    middle, before_call = _without_openings(conversation, rest[: rest.index(CONTENT)], before_call)
+    middle, turns = rest[: rest.index(CONTENT)], (conversation.turn(CONTENT), conversation.turn(None, None, CALLS[:1]))
+    absent = common_prefix([middle, *(conversation.body(turn or "") for turn in turns)])
+    if absent.strip() and not start.strip():  # turns without a thought begin with what ends one
+        return Reasoning(ReasoningMode.TAG_BASED, start, absent)
+    middle, before_call = _without_openings(conversation, middle, before_call)
     end = common_prefix([middle, *before_call])
     if not end.strip() or not before_call or len(markers_of(end)) > 1:
         shared = end if end.strip() and before_call else middle

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
+from toolgram.derive.comparing import common_prefix, common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
 from toolgram.derive.conversation import (
     CALLS,
@@ -132,8 +132,9 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
         section_start = opening.removesuffix(start) if opening.endswith(start) else ""
         section_end = closing[len(end) :]
         bare = not content.turn_end.strip() or split_turn_end(pair.tail(1), content.turn_end)[1]
-        if section_end.strip() and not bare:
-            section_end = _section_end(section_start, section_end, conversation)
+        if section_end.strip():
+            eos = conversation.template.tokens["eos_token"]
+            section_end = _up_to(section_end, eos) if bare else _section_end(section_start, section_end, conversation)
         section_start = section_start if (section_start + section_end).strip() else ""
     else:  # a template that prints one call has no section
         start, end = before, _up_to(after, conversation.template.tokens["eos_token"])
@@ -226,7 +227,10 @@ def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     second = next(at for at, word in enumerate(words) if word.argument != words[0].argument)
     region = [item.slot for item in one.calls[0]].index(Slot.ARGUMENTS)
     junction = one.text[words[second - 1].end : words[second].start]
-    end, separator, start = split_junction(junction, *one.texts(0)[region : region + 2])
+    before, after = one.texts(0)[region : region + 2]
+    bare = _body(conversation, [replace(CALLS[0], arguments={})]).partition(CALLS[0].name)[2]
+    before = before if common_prefix([bare, before]) != before else ""  # it is there without arguments as well
+    end, separator, start = split_junction(junction, before, after)
     calls.one = widened(one, len(start), len(end))
     calls.several = [widened(reading, len(start), len(end)) for reading in calls.several]
     first = words[:second]

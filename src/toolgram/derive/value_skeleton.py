@@ -159,11 +159,12 @@ class Arguments:
         excluded = "".join(first for first in firsts if first)
         if any(char.isalnum() for char in excluded):
             raise NotExpressible("a word comes directly after the key of an argument")
-        others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
+        others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text) + "{[\"'"
         others = "".join(char for char in others if not char.isalnum())
         ends = "" if self.prefix else "".join(each.after.strip()[:1] for each in self.frames) + others
         within = excluded + "".join(char for char in ends if not char.isalnum())  # a quote that is missing makes no key
-        return self.builder.run("KEY", class_of(excluded + others), class_of(within, blanks=not spaced), 256)
+        blanks = bool(self.prefix) and not spaced
+        return self.builder.run("KEY", class_of(excluded + others), class_of(within, blanks), 256)
 
     def _values(self, key: str, key_done: str, waiting: str, symbols: list[str], opened: str) -> None:
         builder = self.builder
@@ -286,7 +287,8 @@ class Arguments:
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         """Add a closing marker that repeats the key (`</key>`); return its rule."""
         builder = self.builder
-        opening = builder.literal("VALUE_END", frame.after.strip())
+        spaced = frame.raw and not set(frame.after[: -len(frame.after.lstrip())]) & {*"\r\n"}
+        opening = builder.literal("VALUE_END", frame.after.rstrip() if spaced else frame.after.strip())
         again = builder.state("PARSING_CLOSING_KEY")
         after = builder.state("PARSING_CLOSING_KEY_COMPLETED")
         builder.to(opening, value, again)
