@@ -113,6 +113,8 @@ ESCAPED = {
         "value, html",
     ),
     "content for HTML": (with_calls(CALL, content="{{ m.content|e if m.content }}"), "content, html"),
+    "content for a URL": (with_calls(CALL, content="{{ m.content|urlencode if m.content }}"), "content, url"),
+    "thoughts for a URL": (with_calls(CALL, content=THOUGHT.replace("@", "urlencode")), "reasoning, url"),
     "content for HTML, in markers": (
         with_calls(CALL, content="{% if m.content %}<a>{{ m.content|e }}</a>{% endif %}"), "content, html",
     ),

@@ -39,8 +39,7 @@ def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls:
         lead = _lead(conversation, before)
         lead = lead if before.removeprefix(lead).strip() != reasoning.start.strip() else ""
         start = start.removeprefix(lead)
-    mode = ContentMode.ALWAYS_WRAPPED
-    turn_start = ""
+    mode, turn_start = ContentMode.ALWAYS_WRAPPED, ""
     if not start.strip():
         mode, start, turn_start = ContentMode.PLAIN, "", start
     end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
@@ -68,7 +67,7 @@ def find_escapes(conversation: Conversation) -> dict[Part, str]:
     """Return the parts whose text the template escapes, each with the kind of escapes that give it back."""
     said, found = f"{CONTENT} <b>\n& \"c\" \\ 'd' {CONTENT}", {}
     for part, turn in ((Part.CONTENT, conversation.turn(said)), (Part.REASONING, conversation.turn(CONTENT, said))):
-        for kind in ("html", "string") if turn is not None and said not in turn else ():
+        for kind in ("html", "string", "url") if turn is not None and said not in turn else ():
             if said in ESCAPES[kind].decoded(turn or ""):
                 found[part] = kind
     return found

@@ -28,8 +28,6 @@ _ASKED = 'Is "a < b'  # the end of what the user said: no marker of the model's,
 _SIGNS = "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q"
 _MARKED = Call("run", {"code": _SIGNS, "language": "-"}, "pQ7rStU2v")
 _LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
-_OTHER = CALLS[0]
-_OF_TEXT = ("reasoning", "content")
 _SEED, _GENERATED = 20, 4
 _PIECES = (
     "plain", "two words", "\n", "\n\n", "  ", "\t", "\rx", "\x01", "\x1b[0m", '"', "'", "\\", "\\n", "&lt;",
@@ -87,7 +85,9 @@ def _generated(result: DiffAnalysisResult) -> Iterator[Case]:
     pieces = [*_PIECES]
     whole = result.calls is not None and result.calls.arguments.style is not ArgumentsStyle.TAGGED
     if whole:  # JSON tells a marker from a text; a text between markers cannot have them
-        pieces += [text.strip() for name, text in result.markers.items() if not name.startswith(_OF_TEXT)]
+        pieces += [
+            text.strip() for name, text in result.markers.items() if not name.startswith(("reasoning", "content"))
+        ]
     for number in range(_GENERATED):
         code = "".join(draw.choice(pieces) for _ in range(4 + 12 * number))
         language = "".join(draw.choice(_PIECES) for _ in range(number % 3))
@@ -142,7 +142,7 @@ class Writer:
     def _prints(self, case: Case, text: str) -> tuple[bool, bool]:
         """Return whether the rendering changes with every part but a thought, and whether it changes with that."""
         calls = case.calls
-        others = [replace(case, calls=(*calls[:at], _OTHER, *calls[at + 1 :])) for at in range(len(calls))]
+        others = [replace(case, calls=(*calls[:at], CALLS[0], *calls[at + 1 :])) for at in range(len(calls))]
         others += [replace(case, content=CONTENT_AGAIN)] if case.content else []
         thinks = bool(case.reasoning) and self.render(replace(case, reasoning=REASONING)) != text
         return all(self.render(other) != text for other in others), thinks
@@ -170,12 +170,12 @@ class Writer:
             return text[len(written) :] if text.startswith(written) else _in_answer(text, answer, case.reasoning)
         rest = text[len(written) :]
         begins = text.startswith(written) and (thinks or not case.reasoning)
-        lead = self.result.markers.content_lead
-        if begins and (not opened.strip() or lead or end.strip() in opened or end.strip() in rest):
+        closed = not opened.strip() or end.strip() in opened  # no thought is open
+        if begins and (closed or self.result.markers.content_lead or end.strip() in rest):
             return rest
-        shown = text if thinks and (not opened.strip() or not end.strip() or end.strip() in opened) else None
+        shown = text if thinks and closed else None
         body = self.conversation.body(shown or self.render(replace(case, reasoning=None)) or "")
-        if not opened.strip() or not end.strip() or end.strip() in opened:
+        if closed:
             return body
         for start in (opened, opened.strip()):
             body = body.removeprefix(start)
