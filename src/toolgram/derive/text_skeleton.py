@@ -56,7 +56,7 @@ class TextSkeleton:
         self.think = ""  # the terminals that begin a thought, all that do, and those that end one
         self.openers: list[str] = []
         self.think_ends: list[str] = []
-        self.nothing: list[str] = []  # those that mean nothing where a turn begins
+        self.nothing: list[str] = []  # those that mean nothing at the beginning of a turn
         self.answer: list[str] = []  # those around content, if there are any
         self.fragment = False  # reasoning is the fragment that shipped formats have
         self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
