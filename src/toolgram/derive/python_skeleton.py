@@ -90,7 +90,7 @@ def _one_by_one(builder: FormatBuilder, separator: str) -> str:
     """Calls after one another without a list, with a separator between them or without; their rule."""
     sole = "PARSING_SOLE_NAME_COMPLETED"
     builder.to("NAME", "TOOL_COMPLETE", sole, "name")
-    if not separator:
+    if not separator or builder.means_nothing(separator):
         return "(call _ws)*"
     trigger = builder.literal("SEPARATOR", separator)
     waiting = builder.state("WAITING_FOR_NEXT_CALL", "held")

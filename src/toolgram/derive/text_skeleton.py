@@ -147,6 +147,7 @@ class TextSkeleton:
         shared = next((size for size in range(len(header), 0, -1) if text.endswith(header[:size])), 0)
         if shared:  # with it, the header begins a thought
             self.openers.append(builder.literal("THINK", text + header[shared:]))
+            builder.to(self.openers[-1], START if self.answer else "content", "REASONING")
         if header and shared == len(header):
             return
         if part is not Part.REASONING or not self.think:
