@@ -194,12 +194,14 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
 
 
 def _from_mirror(conversation: Conversation, start: str) -> str:
-    """Return the marker that by its shape closes what the prompt opens. No rendering shows it: the report says so."""
+    """Return the marker that by its shape closes what the prompt opens. The report says so if no rendering shows it."""
     markers = markers_of(start)
     if not markers or (not conversation.header.strip() and _ROLE.search(start)):
         return ""  # a role header that no turn has is no thought
     end = mirror_of(markers[-1])
-    if end:
+    answer = f"{start}{REASONING}{end}\n\n{CONTENT}"
+    turns = (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer)))
+    if end and not any(turn and CONTENT in turn and REASONING not in turn for turn in turns):  # an answer is cut there
         conversation.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
         conversation.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
     return end
