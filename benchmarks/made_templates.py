@@ -1,6 +1,6 @@
 """Derive from templates made of independent pieces, and count the rows that are read: `tests/derive/made.py` has them.
 
-`python -m benchmarks.made_templates [--first N] [--count N] [--rows] [--show NUMBER]`
+`python -m benchmarks.made_templates [--first N] [--count N] [--rows] [--by AXIS] [--show NUMBER]`
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ def main(given: Sequence[str] | None = None) -> int:
     arguments.add_argument("--rows", action="store_true", help="show rows that are wrong where the report is ok")
     arguments.add_argument("--show", type=int, default=-1, help="show all of this one")
     arguments.add_argument("--reasons", action="store_true", help="show why reports are not ok")
+    arguments.add_argument("--by", default="calls", help="the axis by whose pieces lost rows are counted")
     options = arguments.parse_args(given)
     numbers = range(options.first, options.first + options.count) if options.show < 0 else [options.show]
     rows = exact = silent = fine = 0
     reasons: Counter[str] = Counter()
-    lost: Counter[str] = Counter()  # rows that are not read and that no parser can read, by the reason
+    lost: Counter[str] = Counter()  # rows that are not read and have no certain reading, by the reason
+    pieces: Counter[tuple[str, str]] = Counter()  # all rows that are not read, by a piece and the reason
     for number in numbers:
         template = made(number)
         try:
@@ -39,7 +41,9 @@ def main(given: Sequence[str] | None = None) -> int:
         assert fmt.report is not None
         wrong = wrong_rows(template, fmt)
         rows, exact, fine = rows + total, exact + total - len(wrong), fine + fmt.report.ok
-        lost.update(filter(None, (unreadable(template, name) for name, _, _ in wrong)))
+        why = [unreadable(template, name) for name, _, _ in wrong]
+        lost.update(filter(None, why))
+        pieces.update((template.parts[options.by], each or "another") for each in why)
         silent += len(wrong) * fmt.report.ok
         if not fmt.report.ok:
             problems = [*fmt.report.unexplained, *(f"{each.case}: {each.problem}" for each in fmt.report.failed)]
@@ -56,6 +60,8 @@ def main(given: Sequence[str] | None = None) -> int:
                 print(f"    {name}: {output[:300]!r}\n        {problem[:400]}")
     for reason, count in reasons.most_common(40):
         print(f"{count:4} {reason}")
+    for (piece, reason), count in pieces.most_common(20):
+        print(f"{count:4} rows lost with {options.by} {piece!r}: {reason}")
     readable = rows - sum(lost.values())
     print(f"{exact} of {rows} rows exact ({exact / rows:.1%}), of {readable} that can be read ({exact / readable:.1%})")
     for reason, count in lost.most_common():

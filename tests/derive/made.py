@@ -4,7 +4,8 @@ Strategy: each axis of a template (turns, thoughts, content, calls, the values o
 ways that it may be written; a template is one of each, chosen by a number. What it renders for a message, behind its
 own generation prompt and up to what ends the turn, is what a model writes. Nothing of derivation is used for that but
 the rendering environment. A row that is read wrongly although the report is `ok` is *silent*, and there may be none.
-A row that no parser can read under the contract (DESIGN, section 7) is counted apart, by its reason (`unreadable`).
+A row that is lost and has no certain reading under the contract (DESIGN, section 7) is counted apart, by its reason
+(`unreadable`).
 """
 
 from __future__ import annotations
@@ -457,9 +458,10 @@ _ENCODED: dict[str, Callable[[str], str]] = {"values e": html.escape, "values ur
 
 
 def unreadable(template: Made, name: str) -> str:
-    """Say why no parser can read this row, by the row alone; "" if one can.
+    """Say why this row may have no certain reading, by the row alone; "" if it has one.
 
-    Either another message is rendered as this one, or the contract (DESIGN, section 7) has no reading for it.
+    Either another message is rendered as this one, or the contract (DESIGN, section 7) has no reading for it in
+    general: what follows a marker in a text, or what is around calls, may still decide it.
     """
     return "another message is rendered alike" if twin(template, name) is not None else _without_reading(template, name)
 

@@ -43,7 +43,6 @@ LOST = {
     "python_all_quoted": (None, NO_PYTHON),
     "python_bare_words": (None, NO_PYTHON),
     "python_no_commas": (None, NO_PYTHON),
-    "python_raw_in_markers": (None, NO_PYTHON),
     "python_single_quoted": (None, NO_PYTHON),
     "type_tags": (None, "a tag per type, which the analysis does not understand and warns of"),
 }

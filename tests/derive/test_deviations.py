@@ -9,7 +9,7 @@ import pytest
 import toolgram
 from tests.derive.test_deriving import NAMES
 from tests.derive.test_shapes import calls_of, report_of
-from tests.derive.turns import derived
+from tests.derive.turns import derived, source
 from tests.deviations.test_missing_closing_markers import kinds, missed
 from tests.examples import examples
 from tests.properties.selection import quarter
@@ -66,7 +66,9 @@ def test_what_a_format_shows_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("end", ["", "</call>", "</call> Yes.", "</call><call>g(b=2)</call>", "<stop>"])
 def test_a_broken_call_without_a_list_misses_no_bracket(end: str) -> None:
-    message = assert_same_however_split(derived("python_raw_in_markers"), f"<call>f(a=Oslo){end}", finish_reason="stop")
+    template = source("python_raw_in_markers").replace("v if v is string else v|tojson", "v|tojson")
+    fmt = toolgram.derive_format(template, bos_token="<s>", eos_token="</s>")
+    message = assert_same_however_split(fmt, f"<call>f(a=Oslo){end}", finish_reason="stop")
     assert [call.name for call in message.malformed] == ["f"]
     assert [(call.name, call.status) for call in message.tool_calls] == [("g", "complete")] * ("g(" in end)
     assert [each.kind for each in message.anomalies] == ["malformed"]

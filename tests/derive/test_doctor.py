@@ -36,7 +36,7 @@ def hermes(tmp_path: Path) -> str:
 def test_a_format_that_reads_all(hermes: str) -> None:
     status, text = run(hermes, "--format", "hermes")
     assert status == 0, text
-    assert text.startswith("hermes reads 17 of 17 messages")
+    assert text.startswith("hermes reads 18 of 18 messages")
 
 
 def test_a_format_that_does_not_and_the_one_that_does(hermes: str) -> None:
@@ -44,7 +44,7 @@ def test_a_format_that_does_not_and_the_one_that_does(hermes: str) -> None:
     assert status == 1
     assert "The first that it does not (one call): " in text
     assert "<tool_call>" in text
-    assert "hermes reads 17 of 17: use that." in text
+    assert "hermes reads 18 of 18: use that." in text
 
 
 def test_where_no_shipped_format_reads_more() -> None:

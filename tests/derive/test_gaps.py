@@ -28,6 +28,7 @@ def each(argument: str) -> str:
 
 
 QUOTED = "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}"
+COMMA = "{{ ', ' if not loop.last }}"
 ITEMS = "{% for x in v %}<i>{{ x }}</i>{% endfor %}"
 ELEMENTS = "{% if v is string or v is number or v is none %}{{ v }}{% else %}" + ITEMS + "{% endif %}"
 ON_A_LINE, BELOW = (
@@ -43,6 +44,29 @@ READ = {
     ),
     "quotes around text, and a type before it": with_calls(
         '<c n="' + NAME + '">' + each('<p k="{{ k }}" text="{{ v is string }}">' + QUOTED + "</p>") + "</c>"
+    ),
+    "text with the short marker that ends it": with_calls(
+        "<do " + NAME + " " + each('{{ k }}="' + VALUE + '"{{ " " if not loop.last }}') + "/>"
+    ),
+    "bare words in what looks like Python, in markers": with_calls(
+        NAME + "(" + each("{{ k }}=" + VALUE + COMMA) + "){{ ', ' if not loop.last }}", "<all>[", "]</all>"
+    ),
+    "a bar before arguments, and if there are none": with_calls(
+        "<c>" + NAME + "|" + each("{{ k }}={{ v|tojson }}{{ '|' if not loop.last }}") + "</c>"
+    ),
+    "blanks inside an element": with_calls("<c>" + NAME + each("<{{ k }}> " + VALUE + " </{{ k }}>") + "</c>"),
+    "an end of turn between two calls": with_calls(
+        "<c>" + NAME + ARGUMENTS + "</c>{{ '<|end|>' if not loop.last }}", content=""
+    ).replace("{% endif %}<|end|>", "{% endif %}" + CONTENT + "<|end|>"),
+    "a word before answers and calls, which a thought ends in as well": with_calls(
+        "<c>" + NAME + ARGUMENTS + "</c>",
+        content="{% if m.role == 'assistant' %}{{ 'Thought: ' ~ m.reasoning_content ~ '\n' if m.reasoning_content }}"
+        "Answer: {% endif %}{{ '<a>' ~ m.content ~ '</a>' if m.content }}",
+    ),
+    "a thought that every turn closes, and the header before each part": with_calls(
+        "<c>" + NAME + ARGUMENTS + "</c>{{ '<|end|><|assistant|>' if not loop.last }}",
+        content="{% if m.role == 'assistant' %}{{ m.reasoning_content }}</think>"
+        "{{ '<|end|><|assistant|>' if m.reasoning_content }}{% endif %}" + CONTENT,
     ),
 }
 NAMES_APART = (
@@ -67,6 +91,7 @@ NAMED = {
 TEXT_OR_JSON = "(v if v is string else v|tojson)"
 THOUGHT = "{% if m.reasoning_content %}<think>{{ m.reasoning_content|@ }}</think>{% endif %}"
 THOUGHT += "{{ m.content|@ if m.content }}"
+EMPTY = "{{ '<think></think>' if m.role == 'assistant' and not m.reasoning_content }}"
 CALL = "<c>" + NAME + ARGUMENTS + "</c>"
 # What is escaped, each with the tag that says how it is.
 ESCAPED = {
@@ -83,12 +108,21 @@ ESCAPED = {
         ),
         "value, url",
     ),
+    "quotes around values, for HTML": (
+        with_calls("<c " + NAME + ">" + each("<p n={{ k }}>{{ (" + QUOTED[3:-3] + ")|string|e }}</p>") + "</c>"),
+        "value, html",
+    ),
     "content for HTML": (with_calls(CALL, content="{{ m.content|e if m.content }}"), "content, html"),
+    "content for a URL": (with_calls(CALL, content="{{ m.content|urlencode if m.content }}"), "content, url"),
+    "thoughts for a URL": (with_calls(CALL, content=THOUGHT.replace("@", "urlencode")), "reasoning, url"),
     "content for HTML, in markers": (
         with_calls(CALL, content="{% if m.content %}<a>{{ m.content|e }}</a>{% endif %}"), "content, html",
     ),
     "thoughts for HTML": (with_calls(CALL, content=THOUGHT.replace("@", "e")), "reasoning, html"),
     "content as JSON": (with_calls(CALL, content="{{ m.content|tojson if m.content }}"), "content, string"),
+    "thoughts as JSON, in markers that are there without one": (
+        with_calls(CALL, content=EMPTY + THOUGHT.replace("@", "tojson")), "content, string",
+    ),
     "thoughts as JSON": (with_calls(CALL, content=THOUGHT.replace("@", "tojson")), "reasoning, string"),
     "a message as one JSON object": (
         START + "{{ {'role': 'assistant', 'content': m.content, 'tool_calls': m.tool_calls or []}|tojson "

@@ -80,10 +80,14 @@ def learn_values(stretches: Mapping[str, str], arguments: Mapping[str, Any], bef
     """
     plain = _learn_values(stretches, arguments, before)
     for kind in ("html", "url") if plain and plain["string"].encoding is ValueEncoding.UNKNOWN else ():
-        decoded = {key: ESCAPES[kind].decoded(stretch) for key, stretch in stretches.items()}
-        styles = _learn_values(decoded, arguments, before)
+        decode = ESCAPES[kind].decoded
+        styles = _learn_values({key: decode(each) for key, each in stretches.items()}, arguments, decode(before))
         if "string" in styles and styles["string"].encoding is ValueEncoding.RAW:
-            return {name: replace(style, escaped=kind) for name, style in styles.items()}
+            shown = {decode(text): text for text in (before, plain["string"].after)}  # quotes are escaped as well
+            for name, style in styles.items():
+                before, after = (shown.get(text, text) for text in (style.before, style.after))
+                styles[name] = replace(style, escaped=kind, before=before, after=after)
+            return styles
     return plain
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from toolgram.derive.comparing import markers_of, mirrors
-from toolgram.derive.conversation import CALLS, CONTENT, Conversation
+from toolgram.derive.comparing import common_prefix, markers_of, mirrors
+from toolgram.derive.conversation import CALLS, CONTENT, REASONING, Conversation
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import ContentMode, Part, ReasoningMode
 from toolgram.islands.escapes import ESCAPES
@@ -25,6 +25,7 @@ class Content:
     end: str
     turn_start: str  # blanks that the template writes before content, after the role header
     turn_end: str
+    lead: str  # what a turn without a thought begins with, whatever follows
 
 
 _FEWEST = 2  # characters of an end of turn that is known at any position
@@ -33,14 +34,17 @@ _FEWEST = 2  # characters of an end of turn that is known at any position
 def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls: str) -> Content:
     """Return the markers of content, and the turn's end; `after_calls` is the text after the last value of a call."""
     before, after = _around(conversation)
-    start = without_empty_reasoning(before, reasoning)
-    mode = ContentMode.ALWAYS_WRAPPED
-    turn_start = ""
+    start, lead = without_empty_reasoning(before, reasoning), ""
+    if start.strip() and start == before and reasoning.end:
+        lead = _lead(conversation, before)
+        lead = lead if before.removeprefix(lead).strip() != reasoning.start.strip() else ""
+        start = start.removeprefix(lead)
+    mode, turn_start = ContentMode.ALWAYS_WRAPPED, ""
     if not start.strip():
         mode, start, turn_start = ContentMode.PLAIN, "", start
     end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
     conversation.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
-    return Content(mode, start, end, turn_start, turn_end)
+    return Content(mode, start, end, turn_start, turn_end, lead)
 
 
 def _around(conversation: Conversation) -> tuple[str, str]:
@@ -53,11 +57,17 @@ def _around(conversation: Conversation) -> tuple[str, str]:
     return (before, after) if found else ("", "")
 
 
+def _lead(conversation: Conversation, before: str) -> str:
+    """Return what an answer and a call begin with if no thought comes before them, and no thought begins with."""
+    lead = common_prefix([before, conversation.body(conversation.turn(None, None, CALLS[:1]) or "")])
+    return "" if conversation.body(conversation.turn(CONTENT, REASONING) or "").startswith(lead) else lead
+
+
 def find_escapes(conversation: Conversation) -> dict[Part, str]:
     """Return the parts whose text the template escapes, each with the kind of escapes that give it back."""
     said, found = f"{CONTENT} <b>\n& \"c\" \\ 'd' {CONTENT}", {}
     for part, turn in ((Part.CONTENT, conversation.turn(said)), (Part.REASONING, conversation.turn(CONTENT, said))):
-        for kind in ("html", "string") if turn is not None and said not in turn else ():
+        for kind in ("html", "string", "url") if turn is not None and said not in turn else ():
             if said in ESCAPES[kind].decoded(turn or ""):
                 found[part] = kind
     return found
@@ -83,7 +93,8 @@ def _split_end(start: str, after: str, after_calls: str) -> tuple[str, str]:
         if any(mirrors(opening, marker) for opening in markers_of(start)):
             at = after.index(marker) + len(marker)
             return after[:at], after[at:]
-    return "", after
+    quoted = start[-1:] == after[:1] and after[:1] in ("'", '"')  # what a quote opens, it closes
+    return (after[0], after[1:]) if quoted else ("", after)
 
 
 def split_turn_end(text: str, other: str) -> tuple[str, str]:

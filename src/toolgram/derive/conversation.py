@@ -25,8 +25,8 @@ from toolgram.limits import MAX_TURN
 from toolgram.observing.probes import Call, tool_of
 
 USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
-CONTENT, CONTENT_AGAIN = "Brisk zolves vexing", "Nimble dwarfkin jumped"
-REASONING = "Hushed kwarties ponder"
+CONTENT, CONTENT_AGAIN = "Briskzolves", "Nimbledwarfkin"  # without a blank, which may be escaped
+REASONING = "Hushedkwarties"
 RESULT, NOBODY = "Zephyrous knoll", "quoxer"  # what a tool answers, and a role that no template knows
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 EITHER = (False, True)

@@ -78,8 +78,8 @@ class FormatBuilder:
         return any(self._named(text))
 
     def means_nothing(self, text: str) -> bool:
-        """Return whether this text is dropped wherever text may be."""
-        return any(("content", name) in self.rows for name in self._named(text))
+        """Return whether this text is dropped wherever text may be, or begins a thought there."""
+        return any((source, name) in self.rows for name in self._named(text) for source in ("content", START))
 
     def _named(self, text: str) -> Iterator[str]:
         return (name for name, shape in self.terminals.items() if isinstance(shape, Literal) and shape.text == text)

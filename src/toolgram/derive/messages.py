@@ -24,11 +24,10 @@ from toolgram.observing.probes import CITY, CODE, DOCS, NESTED, PING, Call
 
 _TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
 _THOUGHT = "They greet me.\n\nLet me think it over."
+_ASKED = 'Is "a < b'  # the end of what the user said: no marker of the model's, though it looks like one
 _SIGNS = "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q"
 _MARKED = Call("run", {"code": _SIGNS, "language": "-"}, "pQ7rStU2v")
 _LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
-_OTHER = CALLS[0]
-_OF_TEXT = ("reasoning", "content")
 _SEED, _GENERATED = 20, 4
 _PIECES = (
     "plain", "two words", "\n", "\n\n", "  ", "\t", "\rx", "\x01", "\x1b[0m", '"', "'", "\\", "\\n", "&lt;",
@@ -44,6 +43,7 @@ CASES = (
     Case("reasoning and a call", None, _THOUGHT, (CITY,)),
     Case("content and a call", _TEXT, None, (CITY,)),
     Case("reasoning, content and a call", _TEXT, _THOUGHT, (DOCS,)),
+    Case("content and two calls", _TEXT, None, (DOCS, CITY)),
     Case("nested arguments", calls=(NESTED,)),
     Case("code", calls=(CODE,)),
     Case("text of signs", calls=(_MARKED,)),
@@ -85,7 +85,9 @@ def _generated(result: DiffAnalysisResult) -> Iterator[Case]:
     pieces = [*_PIECES]
     whole = result.calls is not None and result.calls.arguments.style is not ArgumentsStyle.TAGGED
     if whole:  # JSON tells a marker from a text; a text between markers cannot have them
-        pieces += [text.strip() for name, text in result.markers.items() if not name.startswith(_OF_TEXT)]
+        pieces += [
+            text.strip() for name, text in result.markers.items() if not name.startswith(("reasoning", "content"))
+        ]
     for number in range(_GENERATED):
         code = "".join(draw.choice(pieces) for _ in range(4 + 12 * number))
         language = "".join(draw.choice(_PIECES) for _ in range(number % 3))
@@ -130,7 +132,7 @@ class Writer:
         if not whole:
             raise NotExpressible("the template does not print all of it")
         output = self._cut(self._continued(text, thinks, case, prompt), case)
-        tail = self.result.prompts[prompt].before + self.result.prompts[prompt].text
+        tail = _ASKED + self.result.prompts[prompt].before + self.result.prompts[prompt].text
         return Written(case, prompt, tail, output, self._alike(case, text))
 
     def render(self, case: Case) -> str | None:
@@ -140,7 +142,7 @@ class Writer:
     def _prints(self, case: Case, text: str) -> tuple[bool, bool]:
         """Return whether the rendering changes with every part but a thought, and whether it changes with that."""
         calls = case.calls
-        others = [replace(case, calls=(*calls[:at], _OTHER, *calls[at + 1 :])) for at in range(len(calls))]
+        others = [replace(case, calls=(*calls[:at], CALLS[0], *calls[at + 1 :])) for at in range(len(calls))]
         others += [replace(case, content=CONTENT_AGAIN)] if case.content else []
         thinks = bool(case.reasoning) and self.render(replace(case, reasoning=REASONING)) != text
         return all(self.render(other) != text for other in others), thinks
@@ -168,11 +170,12 @@ class Writer:
             return text[len(written) :] if text.startswith(written) else _in_answer(text, answer, case.reasoning)
         rest = text[len(written) :]
         begins = text.startswith(written) and (thinks or not case.reasoning)
-        if begins and (not opened.strip() or end.strip() in opened or end.strip() in rest):
+        closed = not opened.strip() or end.strip() in opened  # no thought is open
+        if begins and (closed or self.result.markers.content_lead or end.strip() in rest):
             return rest
-        shown = text if thinks and (not opened.strip() or not end.strip() or end.strip() in opened) else None
+        shown = text if thinks and closed else None
         body = self.conversation.body(shown or self.render(replace(case, reasoning=None)) or "")
-        if not opened.strip() or not end.strip() or end.strip() in opened:
+        if closed:
             return body
         for start in (opened, opened.strip()):
             body = body.removeprefix(start)
@@ -180,7 +183,9 @@ class Writer:
 
     def _cut(self, output: str, case: Case) -> str:
         """Return the output as far as a server passes it on: up to the token that ends the turn."""
-        result = self.result
+        result, token = self.result, self.conversation.template.tokens["eos_token"]
+        if token and not output.rpartition(token)[2].strip():
+            output = output.rpartition(token)[0] or output
         for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
             if end and output.endswith(end):
                 stop = markers_of(end)[:1]

@@ -31,7 +31,10 @@ def is_python(calls: CallsFormat) -> bool:
         return False
     if form.separator.strip() not in ("", ",") or form.pattern[:1] != (ArgumentSlot.KEY,):
         return False
-    return bool(form.values) and all(style.before.strip() in ("=", '="', "='") for style in form.values.values())
+    if not form.values or any(style.before.strip() not in ("=", '="', "='") for style in form.values.values()):
+        return False
+    text, start = form.values["string"], (calls.section_start + "".join(map(str, pattern[:at]))).strip()
+    return not start.removesuffix("[") or text.encoding is not ValueEncoding.RAW or text.before.strip() != "="
 
 
 def is_lossy(calls: CallsFormat) -> bool:
@@ -87,7 +90,7 @@ def _one_by_one(builder: FormatBuilder, separator: str) -> str:
     """Calls after one another without a list, with a separator between them or without; their rule."""
     sole = "PARSING_SOLE_NAME_COMPLETED"
     builder.to("NAME", "TOOL_COMPLETE", sole, "name")
-    if not separator:
+    if not separator or builder.means_nothing(separator):
         return "(call _ws)*"
     trigger = builder.literal("SEPARATOR", separator)
     waiting = builder.state("WAITING_FOR_NEXT_CALL", "held")

@@ -3,8 +3,7 @@
 R1 compares an answer with and without reasoning, R3 the reasoning before content with the reasoning before calls: what
 follows the reasoning in both ends it.  R2 compares the generation prompts with thinking on, off and left alone: what
 they add to the role header opens a thought, or opens and closes one.  A template that drops the thoughts it is given
-still shows their markers in R2; and if it cuts an answer in two at some text, that text is shown by an answer which
-has it.
+still shows their markers in R2.
 """
 
 from __future__ import annotations
@@ -127,7 +126,12 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
     if CONTENT not in rest:  # reasoning after content, or without it
         start = start[start.index(CONTENT) + len(CONTENT) :] if CONTENT in start else start
         return Reasoning(ReasoningMode.TAG_BASED, start, first_marker(rest))
-    middle, before_call = _without_openings(conversation, rest[: rest.index(CONTENT)], before_call)
+    alone = (conversation.turn(CONTENT), conversation.turn(None, None, CALLS[:1]))
+    middle, turns = rest[: rest.index(CONTENT)], [conversation.body(turn or "") for turn in alone]
+    absent = common_prefix([middle, *turns])
+    if absent.strip() and not start.strip():  # turns without a thought begin with what ends one
+        return Reasoning(ReasoningMode.TAG_BASED, start, absent)
+    middle, before_call = _without_openings(turns, middle, before_call)
     end = common_prefix([middle, *before_call])
     if not end.strip() or not before_call or len(markers_of(end)) > 1:
         shared = end if end.strip() and before_call else middle
@@ -140,12 +144,8 @@ def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str]
     return Reasoning(ReasoningMode.TAG_BASED, start, end)
 
 
-def _without_openings(conversation: Conversation, middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
+def _without_openings(turns: Sequence[str], middle: str, before_call: Sequence[str]) -> tuple[str, Sequence[str]]:
     """Return what follows reasoning, less what content and calls begin with if no reasoning comes before either."""
-    turns = [
-        conversation.body(conversation.turn(CONTENT) or ""),
-        conversation.body(conversation.turn(None, None, CALLS[:1]) or ""),
-    ]
     answer, call = (turn.partition(word)[0] for turn, word in zip(turns, (CONTENT, CALLS[0].name), strict=True))
     if not answer.strip() or not call.strip() or not middle.endswith(answer) or middle.strip() == answer.strip():
         return middle, before_call
@@ -186,8 +186,6 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
         return Reasoning(ReasoningMode.NONE)
     if not end.strip():
-        end = _from_dropped(conversation, start)
-    if not end.strip():
         end = _from_mirror(conversation, start)
     if not end.strip():
         conversation.warn(f"the generation prompt ends in {start!r}; the template does not show what that opens")
@@ -195,26 +193,15 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     return Reasoning(ReasoningMode.FORCED_OPEN, start, end)
 
 
-def _from_dropped(conversation: Conversation, start: str) -> str:
-    """Return the text at which the template cuts an answer, dropping what is before it."""
-    for text in conversation.template.compared:
-        if re.fullmatch(r"[\w\s-]*", text) or text.strip() == start.strip() or len(text) > 100:
-            continue  # a key of a message, such as 'tool_calls', or no end
-        answer = f"{start}{REASONING}{text}\n\n{CONTENT}"
-        for turn in (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer))):
-            if turn is not None and CONTENT in turn and REASONING not in turn:
-                conversation.found("R1", f"reasoning ends at {text!r}", "an answer that has it is cut there", turn)
-                return text
-    return ""
-
-
 def _from_mirror(conversation: Conversation, start: str) -> str:
-    """Return the marker that by its shape closes what the prompt opens. No rendering shows it: the report says so."""
+    """Return the marker that by its shape closes what the prompt opens. The report says so if no rendering shows it."""
     markers = markers_of(start)
     if not markers or (not conversation.header.strip() and _ROLE.search(start)):
         return ""  # a role header that no turn has is no thought
     end = mirror_of(markers[-1])
-    if end:
+    answer = f"{start}{REASONING}{end}\n\n{CONTENT}"
+    turns = (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer)))
+    if end and not any(turn and CONTENT in turn and REASONING not in turn for turn in turns):  # an answer is cut there
         conversation.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
         conversation.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
     return end

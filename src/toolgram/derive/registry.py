@@ -39,6 +39,7 @@ def name_markers(
         "reasoning_end": reasoning.end,
         "content_start": content.start,
         "content_end": content.end,
+        "content_lead": content.lead,
     }
     if calls is None:
         return MarkerRegistry(**around), JsonFields(), ToolFormat.NONE

@@ -22,8 +22,6 @@ from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
 from toolgram.derive.sandbox import Environment, instrument
 from toolgram.limits import MAX_RENDERING, MAX_TEMPLATE, RENDERING_SECONDS
 
-_CUTTING = frozenset({"split", "rsplit", "partition", "rpartition"})
-
 # What a Go template has, and no Jinja: a field of its own, or the end of a block.
 _GO = re.compile(r"\{\{-?\s*(?:(?:if|range|with|else if)\s[^{}]{0,200}?)?[.$][A-Z]\w*|\{\{-?\s*end\s*-?\}\}")
 _IS_GO = (
@@ -37,8 +35,7 @@ Message = dict[str, Any]
 class ChatTemplate:
     """A compiled chat template.
 
-    `names` are all the names it reads, `compared` the constant texts that it looks for in other texts; `renders` counts
-    its renderings.
+    `names` are all the names it reads; `renders` counts its renderings.
     """
 
     def __init__(self, source: str, bos_token: str, eos_token: str, kwargs: Mapping[str, Any] | None = None) -> None:
@@ -58,7 +55,6 @@ class ChatTemplate:
             look()
             parts = list(tree.find_all(nodes.Node))
             self.names = {part.name for part in parts if isinstance(part, nodes.Name) and part.ctx == "load"}
-            self.compared = _compared(parts)
             instrument(parts)
             look()
             code = self.environment.compile(tree)
@@ -178,14 +174,3 @@ def _said(error: Exception) -> str:
         return str(error) or type(error).__name__
     except Exception:  # an argument of the error may refuse to be printed
         return type(error).__name__
-
-
-def _compared(parts: Sequence[nodes.Node]) -> tuple[str, ...]:
-    """Return the constant texts that the template looks for in other texts: `'x' in text`, `text.split('x')`."""
-    texts: list[str] = []
-    for part in parts:
-        if isinstance(part, nodes.Compare) and isinstance(part.expr, nodes.Const):
-            texts += [str(part.expr.value)] if any(operand.op in ("in", "notin") for operand in part.ops) else []
-        elif isinstance(part, nodes.Call) and isinstance(part.node, nodes.Getattr) and part.node.attr in _CUTTING:
-            texts += [str(argument.value) for argument in part.args if isinstance(argument, nodes.Const)]
-    return tuple(dict.fromkeys(texts))

@@ -187,6 +187,7 @@ class MarkerRegistry:
     reasoning_end: str = ""
     content_start: str = ""
     content_end: str = ""
+    content_lead: str = ""
     tool_section_start: str = ""
     tool_section_end: str = ""
     per_call_start: str = ""

@@ -1,13 +1,13 @@
 """From what was found out about a template to a format: which skeletons, put together how.
 
 Strategy: text (content, reasoning, their wrappers) and calls are written by skeletons that know nothing of each other;
-here they are put into one format.  Skeletons of calls are in one table.  Nothing of any model is known here: the
-findings decide, and if they do not suffice the format reads text only and says so.
+here they are put into one format.  Nothing of any model is known here: the findings decide, and if they do not suffice
+the format reads text only and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,8 +37,7 @@ def synthesise(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
     text = TextSkeleton(builder, result, tokens)
     leaving: list[str] = []
     if result.calls is not None:
-        add = next(add for fits, add in SKELETONS if fits(result, result.calls))
-        leaving = add(builder, result, result.calls)
+        leaving = _add_calls(builder, result, result.calls)
     _describe(builder, result, tokens, text.finish(leaving, calls=result.calls is not None), calls=True)
     return builder
 
@@ -78,25 +77,17 @@ def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatB
     return without_calls(nothing, name, tokens)
 
 
-def _is_json(result: DiffAnalysisResult, calls: CallsFormat) -> bool:
+def _is_json(result: DiffAnalysisResult) -> bool:
     fields = result.json_fields
     holds_arguments = fields.name_is_key or bool(fields.name_field and fields.args_field)
     return result.tool_format is ToolFormat.JSON_NATIVE and not fields.flat_arguments and holds_arguments
 
 
-# Which calls a skeleton can write, and how it adds them; the states after a call, which text leaves, are returned.
-# The first one that fits is taken.
-SKELETONS: tuple[
-    tuple[
-        Callable[[DiffAnalysisResult, CallsFormat], bool],
-        Callable[[FormatBuilder, DiffAnalysisResult, CallsFormat], list[str]],
-    ],
-    ...,
-] = (
-    (lambda result, calls: is_python(calls), lambda builder, result, calls: add_python_calls(builder, calls)),
-    (_is_json, lambda builder, result, calls: add_json_calls(builder, result)),
-    (lambda result, calls: True, lambda builder, result, calls: add_tag_calls(builder, calls)),
-)
+def _add_calls(builder: FormatBuilder, result: DiffAnalysisResult, calls: CallsFormat) -> list[str]:
+    """Add the calls with the first skeleton that fits. Returns the states after a call, which text leaves."""
+    if is_python(calls):
+        return add_python_calls(builder, calls)
+    return add_json_calls(builder, result) if _is_json(result) else add_tag_calls(builder, calls)
 
 
 def _describe(

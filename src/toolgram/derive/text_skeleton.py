@@ -53,8 +53,10 @@ class TextSkeleton:
 
     def __init__(self, builder: FormatBuilder, result: DiffAnalysisResult, tokens: Tokens) -> None:
         self.builder, self.result, self.markers = builder, result, result.markers.stripped()
-        self.think = ""  # the terminals that begin a thought, and that end one
+        self.think = ""  # the terminals that begin a thought, all that do, and those that end one
+        self.openers: list[str] = []
         self.think_ends: list[str] = []
+        self.nothing: list[str] = []  # those that mean nothing at the beginning of a turn
         self.answer: list[str] = []  # those around content, if there are any
         self.fragment = False  # reasoning is the fragment that shipped formats have
         self.breaks: dict[str, None] = {}  # those that mean nothing between two parts of a turn
@@ -64,7 +66,7 @@ class TextSkeleton:
         for key, blanks in zip(("turn_start", "turn_end"), turn_blanks(result), strict=True):
             if blanks:
                 builder.about[key] = blanks
-        self._breaks()
+        self._breaks(turn_ends(result, tokens))
         # The tokens that end a turn, if the output still has them: dropped wherever text may be.
         ends = [text for text in turn_ends(result, tokens) if not builder.has(text) and not self._lists_nothing(text)]
         self.ends = builder.literals("TURN_END", ends)
@@ -83,6 +85,7 @@ class TextSkeleton:
         if start in ("", self.markers.content_start):
             return
         self.think = builder.literal("THINK", start)
+        self.openers = [self.think]
         builder.blanks()
         builder.begin(BEGIN)
         builder.closed(BEGIN)
@@ -94,8 +97,10 @@ class TextSkeleton:
         else:
             builder.state("REASONING", "reasoning")
             builder.to(closing, "REASONING", BEGIN)
-        if closing != self.think:  # what only closes means nothing there once more
-            builder.to(closing, BEGIN, "=")
+        lead = [builder.literal("NO_THOUGHT", self.markers.content_lead)] if self.markers.content_lead else []
+        self.nothing = [*([closing] if end not in (start, self.markers.content_start) else []), *lead]
+        for name in self.nothing:  # what only closes means nothing there once more
+            builder.to(name, BEGIN, "=")
 
     def _content(self) -> None:
         self.answer = [self.builder.literal("CONTENT_START", self.markers.content_start)]
@@ -109,11 +114,12 @@ class TextSkeleton:
         start, end = self.markers.tool_section_start, self.markers.tool_section_end
         return start.endswith("[") and "".join(marker.split()) == "".join((start + end).split())
 
-    def _breaks(self) -> None:
+    def _breaks(self, ends: Sequence[str]) -> None:
         """Add what a template writes between two parts of a turn and no marker accounts for: dropped in text."""
         markers, calls, header = self.markers, self.result.calls, self.result.header.strip()
-        if header and calls is not None and calls.separator.strip().endswith(header):
-            self._break(calls.separator.strip(), Part.CALLS)  # each call is a message of its own
+        separator = calls.separator.strip() if calls is not None else ""
+        if (header and separator.endswith(header)) or any(end in separator for end in ends):
+            self._break(separator, Part.CALLS)  # each call is a message of its own
         starts = {Part.CONTENT: markers.content_start, Part.REASONING: markers.reasoning_start}
         of_calls = [marker for name, marker in markers.items() if not name.startswith(("reasoning", "content"))]
         for shape in self.result.shapes.values():
@@ -122,6 +128,7 @@ class TextSkeleton:
                 rest = between.strip()
                 known = list(of_calls) if Part.CALLS in shape.dropped else []  # else they are in the place of the calls
                 known += [markers.reasoning_end] if part in (Part.REASONING, None) else []
+                known += [markers.content_lead] if part is None else []
                 known += [markers.reasoning_start] if part is None or following is Part.REASONING else []
                 opened = bool(markers.content_start) and markers.content_start in rest
                 inside, wrapped = opened or wrapped, opened and following is Part.CONTENT
@@ -136,6 +143,13 @@ class TextSkeleton:
     def _break(self, text: str, part: Part | None) -> None:
         """Add one: after a thought and its end it means that end, and nothing in other text."""
         builder = self.builder
+        header = self.result.header.strip() if part is not Part.REASONING and thinks_first(self.result) else ""
+        shared = next((size for size in range(len(header), 0, -1) if text.endswith(header[:size])), 0)
+        if shared:  # with it, the header begins a thought
+            self.openers.append(builder.literal("THINK", text + header[shared:]))
+            builder.to(self.openers[-1], START if self.answer else "content", "REASONING")
+        if header and shared == len(header):
+            return
         if part is not Part.REASONING or not self.think:
             name = builder.literal("TURN_BREAK", text)
             self.breaks |= {name: None}
@@ -152,8 +166,8 @@ class TextSkeleton:
         if self.answer:  # a thought begins in content, and not in an answer
             spoken = [START, *([BEGIN] if self.think else []), *leaving]
             builder.to(self.answer[0], spoken, "ANSWER")
-        if self.think and not self.fragment:
-            builder.to(self.think, spoken, "REASONING")
+        for name in self.openers if not self.fragment else ():
+            builder.to(name, spoken, "REASONING")
         if self.think_ends and not self.think:
             builder.to(self.think_ends[0], spoken, START)
         machine = builder.composed()
@@ -175,17 +189,18 @@ class TextSkeleton:
         if self.think_ends and not self.think:
             loop.append(self.think_ends[0])
         if self.think:
-            closing = self.think_ends[0]
+            closing, begun = self.think_ends[0], one_of(self.openers)
             one = self._rule_of(Part.REASONING, "REASONING", "THOUGHT")
             thought = f"({one} | {self.think})" if self.fragment else one
-            if not any(row["trigger"] == closing and START in sources_of(row) for row in machine["transitions"]):
+            dropped = {row["trigger"] for row in machine["transitions"] if START in sources_of(row)}
+            if names := [name for name in self.nothing if name not in dropped]:
                 again = "_closed_again*"  # elsewhere it is dropped wherever text may be
-                rules = ["_closed_again: _close | _close_blank", f"_close.3: {closing}", "_close_blank.-9: WS"]
+                rules = ["_closed_again: _close | _close_blank", f"_close.3: {one_of(names)}", "_close_blank.-9: WS"]
             loop += ["reasoning", closing] if self.fragment else ["reasoning"]
             last.append("_open_reasoning")
             rules += [
-                f"reasoning: {self.think} {thought}* {one_of([f'{one_of(self.think_ends)} {again}', *others])}",
-                f"_open_reasoning: {self.think} {thought}*",
+                f"reasoning: {begun} {thought}* {one_of([f'{one_of(self.think_ends)} {again}', *others])}",
+                f"_open_reasoning: {begun} {thought}*",
                 *([f"{one}: THOUGHT"] if one != "THOUGHT" else []),
             ]
         if self.answer:

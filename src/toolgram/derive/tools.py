@@ -15,17 +15,9 @@ from itertools import pairwise
 from typing import Any
 
 from toolgram.derive.arguments import find_object, learn_values, style_of
-from toolgram.derive.comparing import common_suffix, find_slots, markers_of, split_junction
+from toolgram.derive.comparing import common_prefix, common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
-from toolgram.derive.conversation import (
-    CALLS,
-    CONTENT,
-    EITHER,
-    REASONING,
-    TYPED,
-    Conversation,
-    forms,
-)
+from toolgram.derive.conversation import CALLS, CONTENT, EITHER, REASONING, TYPED, Conversation, forms
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import (
@@ -123,7 +115,7 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
     else:
         arguments = ArgumentsFormat(calls.style, _shown(calls))
     before, after = _before_first(conversation, calls, reasoning, content), _after_last(calls.one, content)
-    section_start = section_end = separator = ""
+    section_start, section_end, separator, eos = "", "", "", conversation.template.tokens["eos_token"]
     if calls.several:
         pair = calls.several[0]
         opening = before if pair.lead(0).endswith(before) else pair.lead(0)
@@ -132,11 +124,11 @@ def learn_calls(conversation: Conversation, calls: Calls, reasoning: Reasoning, 
         section_start = opening.removesuffix(start) if opening.endswith(start) else ""
         section_end = closing[len(end) :]
         bare = not content.turn_end.strip() or split_turn_end(pair.tail(1), content.turn_end)[1]
-        if section_end.strip() and not bare:
-            section_end = _section_end(section_start, section_end, conversation)
+        shorter = _up_to(section_end, eos)
+        section_end = shorter if bare or shorter != section_end else _section_end(section_start, section_end)
         section_start = section_start if (section_start + section_end).strip() else ""
     else:  # a template that prints one call has no section
-        start, end = before, _up_to(after, conversation.template.tokens["eos_token"])
+        start, end = before, _up_to(after, eos)
     slots = [Slot(item.slot) for item in calls.one.calls[0]]
     pattern: Pattern = _pattern([start, *calls.one.texts(0)[1:-1], end], slots)
     single = _single(before, after, start, end, section_start, section_end)
@@ -184,10 +176,8 @@ def _up_to(text: str, token: str) -> str:
     return text.partition(token)[0] if token else text
 
 
-def _section_end(section_start: str, section_end: str, conversation: Conversation) -> str:
+def _section_end(section_start: str, section_end: str) -> str:
     """Return the part of what follows the last call that is not the turn's end, if calls end a turn otherwise."""
-    if (shorter := _up_to(section_end, conversation.template.tokens["eos_token"])) != section_end:
-        return shorter
     if not section_start.strip():
         return ""
     count, markers = len(markers_of(section_start)), markers_of(section_end)
@@ -226,7 +216,10 @@ def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
     second = next(at for at, word in enumerate(words) if word.argument != words[0].argument)
     region = [item.slot for item in one.calls[0]].index(Slot.ARGUMENTS)
     junction = one.text[words[second - 1].end : words[second].start]
-    end, separator, start = split_junction(junction, *one.texts(0)[region : region + 2])
+    before, after = one.texts(0)[region : region + 2]
+    bare = _body(conversation, [replace(CALLS[0], arguments={})]).partition(CALLS[0].name)[2]
+    before = before if common_prefix([bare, before]) != before else ""  # it is there without arguments as well
+    end, separator, start = split_junction(junction, before, after)
     calls.one = widened(one, len(start), len(end))
     calls.several = [widened(reading, len(start), len(end)) for reading in calls.several]
     first = words[:second]

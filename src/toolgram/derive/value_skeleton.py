@@ -100,10 +100,11 @@ class Arguments:
         return f"(argument _ws ({separator}argument _ws)*)?"
 
     def _open_values(self, path: Path, closers: Sequence[str]) -> str:
-        """Add arguments of which no value has an end of its own. `path` ends in the states of values, the last of which
-        the end of the call ends."""
+        """Add arguments of which some value has no end of its own. `path` ends in the states of these and after others;
+        the end of the call ends the last one."""
         builder, held = self.builder, path.states
-        if not all(frame.open for frame in self.frames) or not (self.separator or self.prefix):
+        waiting = "" if all(each.open for each in self.frames) else builder.state("PARSING_ARGUMENT_VALUE_COMPLETED")
+        if not self.separator and (waiting or not self.prefix):
             raise NotExpressible("nothing after a raw value shows where it ends")
         sources, between = [], ""
         ends = dict.fromkeys([self.blanks + self.separator, self.separator])
@@ -112,7 +113,8 @@ class Arguments:
             names = builder.literals("ARGUMENT_SEPARATOR", ends)
             between = f"({' | '.join(names)}) _ws "
             builder.loop_blanks(*sources)
-        self._argument(held, sources, "", closers)
+        self._argument(held, sources, waiting, closers)
+        self.values += [waiting] if waiting else []
         path.states = list(self.values)
         rest = "argument"
         if self.separator:
@@ -159,11 +161,12 @@ class Arguments:
         excluded = "".join(first for first in firsts if first)
         if any(char.isalnum() for char in excluded):
             raise NotExpressible("a word comes directly after the key of an argument")
-        others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text)
+        others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text) + "{[\"'"
         others = "".join(char for char in others if not char.isalnum())
         ends = "" if self.prefix else "".join(each.after.strip()[:1] for each in self.frames) + others
         within = excluded + "".join(char for char in ends if not char.isalnum())  # a quote that is missing makes no key
-        return self.builder.run("KEY", class_of(excluded + others), class_of(within, blanks=not spaced), 256)
+        blanks = bool(self.prefix) and not spaced
+        return self.builder.run("KEY", class_of(excluded + others), class_of(within, blanks), 256)
 
     def _values(self, key: str, key_done: str, waiting: str, symbols: list[str], opened: str) -> None:
         builder = self.builder
@@ -286,7 +289,8 @@ class Arguments:
     def _echo(self, frame: Frame, value: str, waiting: str, key: str) -> str:
         """Add a closing marker that repeats the key (`</key>`); return its rule."""
         builder = self.builder
-        opening = builder.literal("VALUE_END", frame.after.strip())
+        spaced = frame.raw and not set(frame.after[: -len(frame.after.lstrip())]) & {*"\r\n"}
+        opening = builder.literal("VALUE_END", frame.after.rstrip() if spaced else frame.after.strip())
         again = builder.state("PARSING_CLOSING_KEY")
         after = builder.state("PARSING_CLOSING_KEY_COMPLETED")
         builder.to(opening, value, again)
@@ -336,12 +340,11 @@ def _frame(
     encodings, traits = set(kinds.values()), ("echo",) if echo is not None else ()
     if escaped:
         return Frame(before, after, echo, (escaped, *traits), False)
-    if kinds.get("string") is ValueEncoding.RAW and before.endswith('"') and after.startswith('"') and frames > 1:
-        if echo is None and set(kinds) == {"string"} and _is_marker(after[1:].strip()):
+    text, quoted = kinds.get("string"), before.endswith('"') and after.startswith('"')
+    if quoted and (text is ValueEncoding.JSON_ESCAPED or (text is ValueEncoding.RAW and frames > 1)):
+        if text is ValueEncoding.RAW and echo is None and set(kinds) == {"string"} and _is_marker(after[1:].strip()):
             return Frame(before, after, echo, ("text",), False)  # a marker tells where it ends
-        # quotes of JSON, and text that is not escaped in them: read as JSON, which it is nearly always
-        return Frame(before[:-1], after[1:], echo, ("json",), True)
-    if kinds.get("string") is ValueEncoding.JSON_ESCAPED and before.endswith('"') and after.startswith('"'):
+        # quotes of JSON; text that is not escaped in them is JSON nearly always
         return Frame(before[:-1], after[1:], echo, ("json",), True)
     if echo is None and ((encodings <= _JSON and "string" in kinds) or (encodings <= _LITERAL and not after.strip())):
         return Frame(before, after, echo, ("json",), True)

@@ -38,45 +38,33 @@ class TooManyWays(ToolgramError):
 
 class Way(NamedTuple):
     """Expressions of what must follow a marker: as the text goes on, at the end of the output, and as far as it has
-    come."""
+    come. `names` is `final` with groups that are names; None if there is no name."""
 
     whole: str
     final: str
     partial: str
+    names: Expression | None = None
 
 
-_NOTHING = Way("", "", "")
+NOTHING = Way("", "", "")
 
 
-class Ahead(NamedTuple):
-    """What must follow a marker for it to end a value: the fields of a way, and `final` as an expression whose groups
-    are names; None if there is no name."""
-
-    whole: str
-    final: str
-    partial: str
-    names: Expression | None
+def look_ahead(spec: Spec, follow: Callable[[Ways], Way]) -> Way:
+    """Return these ways twice: with names that are matched as a whole, and with names that are groups."""
+    ways = Ways(spec)
+    way = follow(ways)
+    return way._replace(names=Expression(lambda: follow(Ways(spec, _GROUP)).final)) if ways.named else way
 
 
-def look_ahead(spec: Spec, state: StateProgram) -> Ahead:
-    """Return the other closers after `state`, then the end of the turn, or the opener of a call and its name."""
-    return _written(spec, lambda ways: ways.closing(state, ()))
-
-
-def look_ahead_for_value(spec: Spec, state: StateProgram) -> Ahead:
-    """Return the key after the marker of the next argument, and the markers up to its value."""
-    return _written(spec, lambda ways: ways.to_value(state, ()))
-
-
-def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str] = ()) -> Ahead:
-    """Return what must follow the own closing marker of a value: another argument, or the end of the call, of which
-    may end in the marker. A few of `again`, markers that close it once more, may come before that."""
-    ahead = _written(spec, lambda ways: ways.to_argument(state))
+def look_ahead_for_argument(spec: Spec, state: StateProgram, again: Iterable[str], short: bool) -> Way:
+    """Return what must follow the own closing marker of a value: another argument, after a `short` one up to its value,
+    or the end of the call. A few of `again`, markers that close it once more, may come before that."""
+    ahead = look_ahead(spec, lambda ways: ways.to_argument(state, short))
     repeated, begun = again_pattern(again), partial_pattern(again)
     partial = f"{repeated}(?:{ahead.partial}|{BLANKS}(?:{begun or _NEVER}))" if repeated else ahead.partial
     alone = ahead.names
     names = alone and Expression(lambda: f"{repeated}(?:{alone.pattern}|{ahead.partial}\\Z)")
-    return Ahead(repeated + ahead.whole, repeated + ahead.final, partial, names)
+    return Way(repeated + ahead.whole, repeated + ahead.final, partial, names)
 
 
 def again_pattern(markers: Iterable[str]) -> str:
@@ -88,7 +76,7 @@ def again_pattern(markers: Iterable[str]) -> str:
 
 def openers_ahead(spec: Spec, home: StateProgram) -> Iterable[tuple[str, str, Way]]:
     """Return the markers with which a call begins in text, each with the way from it to the name."""
-    ways = _Ways(spec, _ATOMIC)
+    ways = Ways(spec)
     for trigger, move in home.row.items():
         shape = spec.terminals.get(trigger)
         found = ways.opening(move.dest, (home.name,)) if move.dest.held else None
@@ -105,15 +93,8 @@ def name_ahead(spec: Spec, state: StateProgram) -> Way | None:
     moves = [(spec.terminals[trigger], move) for trigger, move in state.row.items() if trigger in spec.terminals]
     if any(move.dest is not state and not (isinstance(shape, Run) and "name" in move.actions) for shape, move in moves):
         return None
-    found = _Ways(spec, _ATOMIC).opening(state, ())
+    found = Ways(spec).opening(state, ())
     return found and found._replace(whole=f"(?:{found.whole}|{_BLANK}{{{MOST_BLANKS + 1}}})")
-
-
-def _written(spec: Spec, follow: Callable[[_Ways], Way]) -> Ahead:
-    """Return these ways twice: with names that are matched as a whole, and with names that are groups."""
-    ways = _Ways(spec, _ATOMIC)
-    way = follow(ways)
-    return Ahead(*way, Expression(lambda: follow(_Ways(spec, _GROUP)).final) if ways.named else None)
 
 
 class _Branches:
@@ -149,10 +130,10 @@ def _any(space: str, expressions: Iterable[str]) -> str:
     return f"{space}(?:{'|'.join(filter(None, expressions)) or _NEVER})"
 
 
-class _Ways:
+class Ways:
     """Follows the rows of one machine. Raises TooManyWays before that becomes long: ways multiply with the states."""
 
-    def __init__(self, spec: Spec, name: str) -> None:
+    def __init__(self, spec: Spec, name: str = _ATOMIC) -> None:
         self._spec = spec
         self._name = name  # what is put around the expression of a name or a key
         self.named = False  # whether there was one
@@ -180,15 +161,18 @@ class _Ways:
                     branches.markers(shape.texts, found)
         return branches.way(BLANKS, r"\Z")
 
-    def to_argument(self, state: StateProgram) -> Way:
-        """Return another argument, or the end of the call."""
+    def to_argument(self, state: StateProgram, to_value: bool) -> Way:
+        """Return another argument, perhaps up to its value if nothing comes before its key, or the end of the call."""
         branches = _Branches()
         for shape, move in self._rows(state):
-            if isinstance(shape, Run):
+            if isinstance(shape, Run) and to_value and "argument_key" in move.actions:
+                way, key = self.to_value(move.dest, (state.name,)), f"(?>{shape.pattern})"
+                branches.runs.append((key + way.whole, key + way.partial))
+            elif isinstance(shape, Run):
                 branches.runs.append((shape.first, ""))
             elif isinstance(shape, Literal):
                 sure = not move.repair or move.dest.meaning == "argument_key"
-                found = _NOTHING if sure else self._after(state, move, ())
+                found = NOTHING if sure else self._after(state, move, ())
                 if found is not None:
                     branches.markers(shape.texts, found)
         return branches.way(BLANKS if "WS" in state.row else "", r"\Z")
@@ -201,7 +185,7 @@ class _Ways:
             if dest.name in seen or dest is state:
                 continue
             if isinstance(shape, Literal) and dest.meaning == "value":
-                branches.markers(shape.texts, _NOTHING)
+                branches.markers(shape.texts, NOTHING)
             elif isinstance(shape, Literal) and dest.meaning is None and "end_call" not in move.actions:
                 branches.markers(shape.texts, self.to_value(dest, (*seen, state.name)))
             elif isinstance(shape, Run) and "argument_key" in move.actions:
@@ -227,6 +211,19 @@ class _Ways:
                     branches.markers(shape.texts, found)
         return branches.way(BLANKS if "WS" in state.row or not state.held else "") if branches else None
 
+    def after_call(self, state: StateProgram, seen: tuple[str, ...]) -> Way | None:
+        """Return the other closing markers, or the way to the name of the next call; None if there are no markers."""
+        branches, seen = _Branches(), (*seen, state.name)
+        for shape, move in self._rows(state):
+            if isinstance(shape, Literal) and _is_header(move.dest) and move.dest.name not in seen and not move.repair:
+                more = self.after_call(move.dest, seen) if len(shape.text) == 1 else None
+                branches.markers(shape.texts, more or NOTHING)
+        way, call = branches.way(BLANKS, r"\Z"), self.opening(state, ())
+        if branches and call is not None:
+            whole, final, partial = (f"(?:{a}|{b})" for a, b in zip(way[:3], call[:3], strict=True))
+            return Way(whole, final, partial)
+        return way if branches else None
+
     def _named(self, shape: Run) -> str:
         self.named = True
         return self._name.format(shape.pattern)
@@ -236,12 +233,12 @@ class _Ways:
         nowhere."""
         dest = move.dest
         if move.trigger in self._ends:
-            return _NOTHING
+            return NOTHING
         if dest.held:
             found = self.opening(dest, ())
             return found and self._or_end(dest, found)
         if dest is state and (move.repair or move.actions):
-            return _NOTHING if move.repair else None
+            return NOTHING if move.repair else None
         return self.closing(dest, (*seen, state.name)) if dest.meaning == "content" else None
 
     def _or_end(self, state: StateProgram, way: Way) -> Way:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from toolgram.limits import MOST_BLANKS
 from toolgram.program.expressions import End, Expression, firsts_of, may_begin, over_value
 from toolgram.program.look_ahead import (
+    NOTHING,
+    Ways,
     again_pattern,
     look_ahead,
     look_ahead_for_argument,
-    look_ahead_for_value,
     openers_ahead,
     partial_pattern,
 )
@@ -80,7 +81,7 @@ def compile_value(spec: Spec, state: StateProgram, symbols: Symbols, home: State
 def _next_calls(spec: Spec, home: StateProgram, known: set[str], ends: Ends) -> list[str]:
     """Return the openers of calls. After one of them with a name, no argument of the open call can begin."""
     found = []
-    for trigger, text, (way, _, begun_way) in openers_ahead(spec, home):
+    for trigger, text, (way, _, begun_way, _) in openers_ahead(spec, home):
         if text[0] in known:
             found.append(text)
             marker = re.escape(text)
@@ -161,15 +162,17 @@ def _add_end(
     after = move.dest
     next_argument = after.meaning == "argument_key" and bool({"unclosed_value", "unclosed_argument"} & {*move.actions})
     if next_argument or (move.repair and "end_call" in move.actions):
-        ahead = look_ahead_for_value(spec, after) if next_argument else look_ahead(spec, after)
+        ahead = look_ahead(spec, lambda ways: ways.to_value(after, ()) if next_argument else ways.closing(after, ()))
         ends.passed.append((End(marker, "", marker), Symbol(symbol.trigger, PASSED, symbol.special)))
+    elif len(text.strip()) == 1 and after.meaning == "content" and Ways(spec).after_call(after, ()):
+        ahead = look_ahead(spec, lambda ways: ways.after_call(after, ()) or NOTHING)
     elif after.meaning in ("content", "reasoning") or state.echo or not _takes_terminals(spec, after):
         ends.whole.append(End(marker, "", marker))
         ends.last.append(End(marker, "", marker))
         return
     else:
-        ahead = look_ahead_for_argument(spec, after, again)
         own = text.lstrip("\r\n")
+        ahead = look_ahead_for_argument(spec, after, again, len(own) < SURE_MARKER)
         if (own in again or len(own) >= SURE_MARKER) and (own == text or own not in literals):
             ends.stray.append((End(marker, "", marker), Symbol(symbol.trigger, STRAY, symbol.special)))
     ends.whole.append(End(marker, marker + ahead.partial, f"{marker}(?={ahead.whole})"))
