@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 import toolgram
 from tests.export.engines import Engines
+from tests.tables import table
 from tests.work import at_most
 from toolgram.tools.parameters import parameters_of, types_of
 from toolgram.tools.reading import DeclaredTool, read_tools
@@ -289,35 +290,7 @@ DEFS = {"$defs": {"Color": {"enum": ["red", "1"]}, "a/b": {"type": "integer"}}}
 
 @pytest.mark.parametrize(
     ("schema", "types"),
-    [
-        ({}, None),
-        (True, None),
-        ({"type": "string"}, "string"),
-        ({"type": ["string", "null"]}, "string null"),
-        ({"type": []}, None),
-        ({"type": "text"}, None),
-        ({"type": ["string", "text"]}, None),
-        ({"type": "str"}, "string"),
-        ({"type": "Integer"}, "integer"),
-        ({"type": "dict"}, "object"),
-        ({"enum": ["a", 1, 2.5, True, None, [], {}]}, "string integer number boolean null array object"),
-        ({"enum": []}, None),
-        ({"const": None}, "null"),
-        ({"type": ["string", "null"], "enum": ["a"]}, "string"),
-        ({"type": "number", "enum": [1, 2]}, "integer"),
-        ({"type": "string", "enum": [1, 2]}, "string"),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer null"),
-        ({"oneOf": [{"type": "integer"}, {}]}, None),
-        ({"type": "string", "anyOf": [{"minLength": 1}, {"maxLength": 2}]}, "string"),
-        ({"allOf": [{"type": ["string", "null"]}, {"type": "string"}]}, "string"),
-        ({"allOf": [{"$ref": "#/$defs/Color"}, {"description": "d"}]}, "string"),
-        ({"allOf": [{"type": "number"}, {"type": ["integer", "null"]}]}, "integer"),
-        ({"$ref": "#/$defs/Color"}, "string"),
-        ({"$ref": "#/$defs/a~1b"}, "integer"),
-        ({"$ref": "#/$defs/gone"}, None),
-        ({"$ref": "https://example.org/schema"}, None),
-        ({"type": "string", "nullable": True}, "string null"),
-    ],
+    table(__file__, "the_types_that_a_schema_allows"),
 )
 def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
     assert types_of(schema, DEFS) == (None if types is None else frozenset(types.split()))
@@ -325,20 +298,7 @@ def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("schema", "given", "undeclared"),
-    [
-        (SCHEMA, "string", "string"),
-        ({**SCHEMA, "additionalProperties": True}, "string", None),
-        ({**SCHEMA, "additionalProperties": {}}, "string", None),
-        ({**SCHEMA, "additionalProperties": {"type": "integer"}}, "string", "integer"),
-        ({**SCHEMA, "additionalProperties": False}, "string", "string"),
-        ({**SCHEMA, "patternProperties": {"^x": {"type": "integer"}}}, "string", "integer string"),
-        ({**SCHEMA, "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
-         "string", "integer"),
-        ({"type": "object"}, None, None),
-        ({"$ref": "#/$defs/P", "$defs": {"P": SCHEMA}}, "string", "string"),
-        ({"allOf": [SCHEMA, {"properties": {"a": {"type": "string", "minLength": 1}}}]}, "string", "string"),
-        ({"anyOf": [SCHEMA, {"properties": {"a": {"type": "integer"}}}]}, "integer string", "string"),
-    ],
+    table(__file__, "the_parameters_that_a_schema_declares"),
 )  # fmt: skip
 def test_the_parameters_that_a_schema_declares(schema: Any, given: str | None, undeclared: str | None) -> None:
     found = parameters_of(schema)

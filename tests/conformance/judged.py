@@ -17,7 +17,7 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -104,9 +104,6 @@ def read(fmt: toolgram.Format, row: Row, prefix: str | None) -> Reading:
     message = fmt.parse(row.text, row.tools, prefix)
     calls = tuple((call.name, _data(call.arguments)) for call in message.tool_calls if call.status == "complete")
     return Reading((message.content or "").strip(), (message.reasoning or "").strip(), calls)
-
-
-Rule = Callable[[Row, Reading, Reading], bool]
 
 
 def _text_after_calls(row: Row, ours: Reading, theirs: Reading) -> bool:

@@ -16,18 +16,11 @@ import pytest
 import toolgram
 from tests.streams import ROOT, SHARED, assert_same_however_split, run
 from tests.suite_told import suite
+from tests.tables import table
 
 DATA = SHARED / "data" / "failure-modes.jsonl"
 # What a row calls a format, and its name here.
-FORMATS = {
-    "llama3_json": "llama3_json",
-    "llama4_pythonic": "llama4_pythonic",
-    "mistral_v3": "mistral_v3",
-    "mistral_v11": "mistral_v11",
-    "hermes": "hermes",
-    "lfm2": "lfm2",
-    "harmony": "gpt_oss",
-}
+FORMATS = table(__file__, "formats")
 
 # The decision page for these rows; each maps to the message that holds here instead.
 DECISION = "docs/decisions/0007-test-cases-judged-differently.md"

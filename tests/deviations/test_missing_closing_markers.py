@@ -9,18 +9,11 @@ import pytest
 import toolgram
 from tests.derive.turns import TEMPLATES
 from tests.properties.selection import quarter
+from tests.tables import table
 from toolgram.spec.files import spec_from_texts
 
 REASONS = (None, "stop", "length")
-MISSED = [
-    "apertus", "apriel", "cohere_command3", "cohere_command4", "deepseek_r1", "deepseek_v3", "deepseek_v31",
-    "deepseek_v32",
-    "deepseek_v4", "deepseek_v41", "dots", "ernie45", "functiongemma", "gemma4", "gigachat35", "hermes", "internlm2",
-    "jamba",
-    "kimi_k2", "kimi_k3", "kimi_vl", "longcat", "mimo", "minimax_m1", "minimax_m2", "minimax_m3", "nemotron_v2",
-    "plamo3",
-    "qwen3_coder", "seed_oss", "step3", "step5",
-]  # fmt: skip
+MISSED = table(__file__, "missed")
 
 
 def missed(fmt: toolgram.Format) -> dict[str, frozenset[str]]:
@@ -115,14 +108,7 @@ CALL = '<call>f{"a": 1}'
 
 @pytest.mark.parametrize(
     ("text", "missing"),
-    [
-        (f"<list>{CALL}</call>{CALL}</call></list>Done.", 0),
-        (f"<list>{CALL}</call>{CALL}</call>Done.", 1),  # the list
-        (f"<list>{CALL}{CALL}</call></list>Done.", 1),  # a call
-        (f"<list>{CALL}</list>Done.", 1),
-        (f"<list>{CALL}</call>", 1),
-        ("<list>Done.", 0),  # there is no call that could owe anything
-    ],
+    table(__file__, "a_format_of_ones_own_reports_what_it_declares"),
 )
 def test_a_format_of_ones_own_reports_what_it_declares(text: str, missing: int) -> None:
     fmt = own("closed_by: {LIST: END_LIST, CALL: [END_CALL]}")

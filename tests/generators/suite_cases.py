@@ -31,7 +31,6 @@ BARE = frozenset({"functionary_v3_2", "glm4", "llama3_json", "xlam"})
 MESSAGES = frozenset(
     {"beam", "functionary_v3_2", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}
 )
-PYTHON = frozenset({"lfm2", "llama4_pythonic", "minicpm3", "olmo3"})
 
 WEATHER: Call = ("get_weather", {"city": "Paris", "days": 2})
 ROME: Call = ("get_weather", {"city": "Rome", "days": 7})
