@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 import toolgram
 from tests.derive.test_shapes import report_of
+from tests.derive.turns import filled
 from tests.tables import table
 from toolgram.check import check_format
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "read-any-model.md"
-PARTS = {
-    "NAME": "{{ c.function.name }}",
-    "ARGUMENTS": "{{ c.function.arguments|tojson }}",
-    "VALUE": "{{ v if v is string else v|tojson }}",
-    "CONTENT": "{{ m.content if m.content }}",
-    "EACH": "{% for k, v in c.function.arguments.items() %}",
-    "END": "{% endfor %}",
-}
 
 
 def template(row: dict[str, str]) -> str:
@@ -28,9 +20,8 @@ def template(row: dict[str, str]) -> str:
     calls = ["{% if m.tool_calls %}", "{% for c in m.tool_calls %}", "{% endfor %}", "{% endif %}"]
     parts = (calls[0], row.get("before", ""), calls[1], row.get("call", ""), calls[2], row.get("behind", ""), calls[3])
     turn = row.get("turn", row.get("content", "$CONTENT") + "".join(parts))
-    turn = re.sub(r"\$(" + "|".join(PARTS) + ")", lambda found: PARTS[found[1]], turn)
     prompt = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-    return "{% for m in messages %}<|{{ m.role }}|>" + turn + "<|end|>{% endfor %}" + prompt
+    return "{% for m in messages %}<|{{ m.role }}|>" + filled(turn) + "<|end|>{% endfor %}" + prompt
 
 
 def rows(kind: str) -> pytest.MarkDecorator:

@@ -184,7 +184,7 @@ def test_numbers_can_need_the_key() -> None:
 
 
 READERS = (read_chat, read_responses, read_messages)
-ODD_VALUES: list[Any] = [
+ODD_VALUES: Any = [
     None,
     True,
     0,
