@@ -36,9 +36,14 @@ def _is_read(text: str) -> bool:
     return True
 
 
-def is_object(text: str) -> bool:
-    """Return whether a text is a JSON object."""
+def is_json(text: str, kind: type = object) -> bool:
+    """Return whether a text is JSON, of this kind."""
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(json.loads(text), kind)
     except ValueError:
         return False
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    return is_json(text, dict)

@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import toolgram
+from tests.cli.running import run
 from tests.work import at_most
-from toolgram.cli.app import app
 from toolgram.tools import validation
 from toolgram.tools.validation import CheckedCall
 
 FMT = toolgram.get_format("hermes")
-
-
-def run_command(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 def tool(name: str = "book", **schema: Any) -> dict[str, Any]:
@@ -152,13 +147,13 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"output": call({"to": 3})}))
     tools = ["--tools", str(tmp_path / "tools.json")]
     parse = ["parse", "-f", "hermes", *tools, "--validate"]
-    good = run_command(*parse, str(tmp_path / "good.txt"))
+    good = run(*parse, str(tmp_path / "good.txt"))
     assert good.exit_code == 0
     assert json.loads(good.stdout)["validation"][0]["valid"] is True
-    bad = run_command(*parse, str(tmp_path / "bad.txt"))
+    bad = run(*parse, str(tmp_path / "bad.txt"))
     assert bad.exit_code == 1
     assert json.loads(bad.stdout)["validation"][0]["faults"] == [{"path": "to", "problem": '3 is not of type "string"'}]
-    rows = run_command(*parse, "--jsonl", "output", str(tmp_path / "rows.jsonl"))
+    rows = run(*parse, "--jsonl", "output", str(tmp_path / "rows.jsonl"))
     assert json.loads(rows.stdout)["message"]["validation"][0]["valid"] is False
-    assert run_command("parse", "-f", "hermes", "--validate", "x").exit_code == 2
-    assert run_command(*parse, "--events", "x").exit_code == 2
+    assert run("parse", "-f", "hermes", "--validate", "x").exit_code == 2
+    assert run(*parse, "--events", "x").exit_code == 2
