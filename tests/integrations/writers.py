@@ -32,6 +32,12 @@ class Turn:
     after: str = ""
 
 
+def turn_of(row: dict[str, Any]) -> Turn:
+    """A turn as a row of a file has it: its calls are names with arguments."""
+    said = {key: row[key] for key in ("label", "reasoning", "content", "after") if key in row}
+    return Turn(**said, calls=tuple((name, given) for name, given in row.get("calls", ())))
+
+
 Write: TypeAlias = Callable[[Turn], str]
 
 
