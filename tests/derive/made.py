@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import toolgram
+from tests.json_prefix import value_of
 from tests.tables import table
 from toolgram.derive.rendering import ChatTemplate
 
@@ -308,7 +309,7 @@ def _is_literal(text: str, value: Any) -> bool:
     try:
         return bool(ast.literal_eval(text.strip()) == value)
     except (ValueError, SyntaxError):
-        return _loaded(text) == value and not isinstance(value, str)
+        return value_of(text) == value and not isinstance(value, str)
 
 
 def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str]]:
@@ -326,17 +327,10 @@ def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str
         read = {
             "content": message.content or "",
             "reasoning": message.reasoning or "",
-            "calls": [(call.name, _loaded(call.arguments)) for call in message.tool_calls],
+            "calls": [(call.name, value_of(call.arguments)) for call in message.tool_calls],
         }
         wrong = [f"{part}: {read[part]!r} for {meant[part]!r}" for part in meant if read[part] != meant[part]]
         wrong += [call.status for call in message.tool_calls if call.status != "complete"]
         if wrong:
             found.append((name, output, "; ".join(wrong)))
     return found
-
-
-def _loaded(arguments: str) -> Any:
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
