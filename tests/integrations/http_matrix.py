@@ -40,14 +40,8 @@ MORE = (
 )
 ALL = (*TURNS, *MORE)
 CHOSEN = (
-    "content",
-    "reasoning, content",
-    "call",
-    "content, call",
-    "reasoning, call",
-    "reasoning, two calls",
-    "two calls",
-)
+    "content", "reasoning, content", "call", "content, call", "reasoning, call", "reasoning, two calls", "two calls",
+)  # fmt: skip
 CHOSEN_BY_SIBLINGS = ("content", "reasoning, content", "reasoning, call", "two calls")
 FORM = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 FORMED = (
