@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import ijson
 
@@ -36,9 +37,22 @@ def _is_read(text: str) -> bool:
     return True
 
 
-def is_object(text: str) -> bool:
-    """Return whether a text is a JSON object."""
+def is_json(text: str, kind: type = object) -> bool:
+    """Return whether a text is JSON, of this kind."""
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(json.loads(text), kind)
     except ValueError:
         return False
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    return is_json(text, dict)
+
+
+def value_of(text: Any) -> Any:
+    """Return what a text says as JSON; where it is none, and of what is no text, itself."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text

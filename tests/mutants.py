@@ -156,10 +156,10 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
     """The tests that a change affects, for each process those first that notice most."""
     stem = Path(mutant.file).stem
     words = re.compile(stem.rstrip("s").replace("_", "[ _]"), re.IGNORECASE)
-    said = {
-        str(path.relative_to(ROOT)): 9 * len(words.findall(path.stem)) + len(words.findall(path.read_text("utf-8")))
-        for path in ROOT.glob("tests/**/test_*.py")
-    }
+    said = {}
+    for path in ROOT.glob("tests/**/test_*.py"):
+        texts = (each.read_text("utf-8") for each in (path, path.with_suffix(".yaml")) if each.exists())
+        said[str(path.relative_to(ROOT))] = 9 * len(words.findall(path.stem)) + len(words.findall("".join(texts)))
     first = sorted((file for file, number in said.items() if number), key=lambda file: (-said[file], file))
     for pattern, (_, tests) in PARTS.items():
         if mutant.file.startswith(pattern.partition("*")[0]):

@@ -16,22 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.tables import table
+
 ROOT = Path(__file__).resolve().parents[1]
 # what was written: what a reader expects
-VOCABULARY = {
-    r"\bbehind\b(?! (?:a|the) (?:proxy|gateway|router|load))": "after",
-    r"\bstands?\b(?! for\b|[- ]?in\b|[- ]?alone\b|ard)": "is",
-    r"\b(?:is|are|was|were|be|been|being) told\b": "is reported",
-    r"\b(?:what|where (?:it|there)) (?:is|are) (?-i:none)\b": "otherwise / if there is none",
-    r"\bcomes? behind\b": "follows",
-    r"\bnothing else has to be\b": "no more is needed",
-    r"\bas it stands\b": "unchanged",
-    r"\bin the way (?:in )?which\b": "how",
-    r"\bno (?:\w+ )?at all times\b": "never",
-    r"\bsays? itself\b": "reports",
-    r"\b(?:none|nothing|raises? \w+) where\b": "if",
-    r"\bwhere (?:there (?:is|are)|nothing|nobody|no \w+ (?:is|are|has))\b": "if",
-}
+VOCABULARY = table(__file__, "vocabulary")
 FAULTS = [(re.compile(pattern, re.I), meant) for pattern, meant in VOCABULARY.items()]
 # A docstring of a function begins with a verb: "Return the text", and not "The text" or "Whether it is one".
 NO_VERB = re.compile(r"(?:The|A|An|What|Whether|How|Where|All|Every|Each|As|One|Those|None|Which|If) ")

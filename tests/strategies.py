@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hypothesis import note
 from hypothesis import strategies as st
 
 import toolgram
@@ -163,6 +164,13 @@ def outputs(name: str) -> st.SearchStrategy[str]:
 
 
 # ----------------------------------------------------------------------------------------------------------- chunkings
+
+
+def drawn(data: st.DataObject, name: str) -> str:
+    """An output, which is shown if a test fails."""
+    text = data.draw(outputs(name))
+    note(f"text: {text!r}")
+    return text
 
 
 @st.composite

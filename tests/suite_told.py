@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import toolgram
+from tests.json_prefix import is_json
 
 SUITE = Path(__file__).resolve().parent.parent / "suite"
 PAGE = Path(__file__).with_suffix(".jsonl")
@@ -41,21 +42,13 @@ def said(message: toolgram.Message) -> dict[str, Any]:
     """What a message has beyond an answer of the suite."""
     ids = [call.id for call in message.tool_calls]
     written = [call.arguments for call in message.tool_calls]
-    dumped = [json.dumps(json.loads(text), ensure_ascii=False) if _is_json(text) else text for text in written]
+    dumped = [json.dumps(json.loads(text), ensure_ascii=False) if is_json(text) else text for text in written]
     found = {
         "anomalies": [[each.kind, each.start, each.text, each.call] for each in message.anomalies],
         "ids": ids if {*ids} - {"id"} else [],
         "arguments": written if written != dumped else [],
     }
     return {key: value for key, value in found.items() if value}
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 def load() -> dict[str, dict[str, Any]]:

@@ -18,26 +18,17 @@ from tests.certain import rows, samples
 from tests.certain.rows import ROWS
 from tests.certain.samples import Calls, Sample, complete_calls, read, verdict
 from tests.properties.selection import quarter
+from tests.tables import table
 
 bench = importlib.import_module("tests.certain.__main__")
 
 PARIS = ("get_weather", '{"city": "Paris"}')
-ROME = ("get_weather", '{"city": "Rome"}')
 HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 
 
 @pytest.mark.parametrize(
     ("made", "calls", "expected"),
-    [
-        ((), (), "right"),
-        ((PARIS,), (PARIS,), "right"),
-        ((PARIS,), (), "lost"),
-        ((PARIS, ROME), (ROME,), "lost"),
-        ((), (PARIS,), "wrong"),
-        ((PARIS,), (ROME,), "wrong"),
-        ((PARIS,), (PARIS, PARIS), "wrong"),
-        ((PARIS, ROME), (ROME, PARIS), "wrong"),
-    ],
+    table(__file__, "a_call_that_was_not_made_is_wrong_and_one_that_is_not_read_is_lost"),
 )
 def test_a_call_that_was_not_made_is_wrong_and_one_that_is_not_read_is_lost(
     made: Calls, calls: Calls, expected: str

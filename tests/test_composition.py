@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import toolgram
+from tests.tables import table
 from toolgram.errors import FormatError
 from toolgram.spec.composition import compose, fragment_loader, fragment_names
 from toolgram.spec.machine_checks import check_machine
@@ -62,67 +63,31 @@ def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def test_what_follows_from_the_states() -> None:
-    machine = composed(
-        "format: {stop: [EOS]}\n"
-        "machine:\n"
-        "  recovered: DONE\n"
-        "  states:\n"
-        "    - {name: DONE, tags: [content], text: WAITING_FOR_TOOL_START, stop: false}\n"
-        "    - {names: [HELD, ALSO_HELD], tags: [held]}\n"
-        "    - {name: FIRM}\n"
-        "  transitions: [{trigger: A, source: content, dest: HELD}]\n"
-    )
-    home = "WAITING_FOR_TOOL_START"
-    assert states(machine) == {
-        "DONE": ["content"],
-        "HELD": ["held"],
-        "ALSO_HELD": ["held"],
-        "FIRM": [],
-        home: ["content"],
-        "RECOVERING": ["malformed"],
-        "ALL_TOOLS_COMPLETE": [],
-    }
-    end = ("ALL_TOOLS_COMPLETE", None)
-    assert rows(machine) == {
-        ("DONE", "A"): ("HELD", None),
-        (home, "A"): ("HELD", None),
-        ("DONE", "TEXT"): (home, None),
-        (home, "TEXT"): (home, None),
-        (home, "EOS"): (home, None),
-        ("RECOVERING", "EOS"): (home, None),
-        ("FIRM", "malformed"): ("RECOVERING", "fail_call"),
-        ("RECOVERING", "recovered"): ("DONE", None),
-        **{(state, "end"): end for state in ("DONE", home, "FIRM", "RECOVERING")},
-    }
-
-
-def test_the_file_goes_before_the_fragment_and_that_before_what_follows() -> None:
-    machine = composed(
-        "format: {}\n"
-        "machine:\n"
-        "  import: [{fragment: reasoning, OPEN: THINK, CLOSE: NO_MORE}]\n"
-        "  transitions:\n"
-        "    - {trigger: NO_MORE, source: REASONING, dest: REASONING}\n"
-        "    - {trigger: end, source: REASONING, dest: WAITING_FOR_TOOL_START}\n"
-    )
-    assert rows(machine)["REASONING", "NO_MORE"] == ("REASONING", None)
-    assert rows(machine)["REASONING", "end"] == ("WAITING_FOR_TOOL_START", None)
-    assert rows(machine)["WAITING_FOR_TOOL_START", "THINK"] == ("REASONING", None)
-
-
-def test_an_import_may_rename_paths_of_json() -> None:
-    machine = composed(
-        "format: {}\nmachine:\n  import:\n"
-        "    - {fragment: json_call_list, item.name: item.tool, item.type: item.kind}\n"
-        "    - {fragment: json_function, item.function: item.call}\n"
-        "  transitions: [{trigger: A, source: content, dest: WAITING_FOR_TOOL}]\n"
-    )
+@pytest.mark.parametrize("name", table(__file__, "composed"))
+def test_a_machine_is_composed(name: str, tmp_path: Path) -> None:
+    """A row of `composed` has a machine, perhaps fragments of its folder, and what is then in the composed machine."""
+    row = table(__file__, "composed")[name]
+    (tmp_path / "common").mkdir()
+    for fragment, text in row.get("fragments", {}).items():
+        (tmp_path / "common" / f"{fragment}.yaml").write_text(text)
+    machine = composed(row["machine"], tmp_path)
     found = rows(machine)
-    assert found["PARSING_NAME", "string item.tool"] == ("PARSING_NAME_COMPLETED", "name")
-    assert found["WAITING_FOR_NAME", "string item.kind function"] == ("WAITING_FOR_NAME", None)
-    assert found["WAITING_FOR_TOOL_KEY", "map_key item.call"] == ("PARSING_FUNCTION", None)
-    assert not any(trigger.endswith(("item.name", "item.type", "item.function")) for _, trigger in found)
+    wanted = {(source, trigger): (dest, *after) for source, trigger, dest, *after in row.get("rows", ())}
+    assert {key: found.get(key, ())[: len(each)] for key, each in wanted.items()} == wanted
+    assert len(found) == len(wanted) or not row.get("all_rows")
+    assert [key for key in found for gone in row.get("no_trigger", ()) if key[1].endswith(gone)] == []
+    assert states(machine) == row.get("states", states(machine))
+    if "others" in row:
+        assert {each for each in states(machine) if not each.startswith("LISTED_")} == {*row["others"]}
+    if "same_path" in row:
+        assert machine.data["format"].get("same_path") == row["same_path"]
+    assert machine.fragments.items() >= row.get("from", {}).items()
+    assert {*fragment_names([tmp_path, HOME])} >= {*row.get("fragments", ())}
+
+
+def test_a_spelling_of_the_file_keeps_its_place() -> None:
+    own = "format: {same_path: {item.parameters: item.id}}\nmachine:\n  import: [{fragment: json_call_list}]\n"
+    assert composed(own).place("format", "same_path", "item.parameters") == (str(HOME / "own.yaml"), 1)
 
 
 def test_an_entry_keeps_its_file_and_line() -> None:
@@ -134,33 +99,9 @@ def test_an_entry_keeps_its_file_and_line() -> None:
     assert "trigger: CLOSE" in Path(path).read_text(encoding="utf-8").splitlines()[line - 1]
 
 
-def test_a_folder_may_have_fragments_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "common").mkdir()
-    (tmp_path / "common" / "mine.yaml").write_text(
-        "fragment: {about: Mine., exits: [OUT]}\nimport: [{fragment: reasoning, WAITING_FOR_TOOL_START: OUT}]\n"
-    )
-    machine = composed("format: {}\nmachine: {import: [{fragment: mine, OPEN: A, CLOSE: B}]}\n", tmp_path)
-    assert rows(machine)["REASONING", "B"] == ("OUT", None)
-    assert rows(machine)["OUT", "TEXT"] == ("WAITING_FOR_TOOL_START", None)
-    assert machine.fragments["REASONING"] == "reasoning"
-    assert "mine" in fragment_names([tmp_path, HOME])
-
-
 @pytest.mark.parametrize(
     ("entry", "problem", "remedy"),
-    [
-        ("{fragment: resoning}", "there is no fragment resoning", "reasoning"),
-        ("{fragment: ../reasoning}", "there is no fragment ../reasoning", "reasoning"),
-        ("{fragment: reasoning, OPN: THINK}", "the fragment reasoning has no OPN", "write `OPEN`"),
-        (
-            "{fragment: json_call, prefix: MY_, WAITING: A}",
-            "the fragment json_call has no WAITING",
-            "write `WAITING_FOR",
-        ),
-        ("{fragment: json_call, prefix: 'A-'}", "`prefix` is 'A-'", "write `prefix: LISTED_`"),
-        ("{fragment: json_call, prefix: 1}", "this is not an import", "fragment: reasoning"),
-        ("{OPEN: THINK}", "this is not an import", "fragment: reasoning"),
-    ],
+    table(__file__, "a_bad_import_is_one_error_with_its_line"),
 )
 def test_a_bad_import_is_one_error_with_its_line(entry: str, problem: str, remedy: str) -> None:
     with pytest.raises(FormatError) as caught:
@@ -179,71 +120,6 @@ def test_fragments_that_import_one_another_are_an_error(prefix: str, tmp_path: P
         (tmp_path / "common" / f"{name}.yaml").write_text(text)
     with pytest.raises(FormatError, match="more than 64 fragments"):
         composed(f"format: {{}}\nmachine: {{import: [{{fragment: one{prefix}}}]}}\n", tmp_path)
-
-
-PREFIXED = (
-    "format: {}\n"
-    "machine:\n"
-    "  import: [{fragment: json_call_list, prefix: LISTED_, WAITING_FOR_TOOL: LIST, item.name: item.tool}]\n"
-    "  transitions: [{trigger: A, source: content, dest: LIST}]\n"
-)
-
-
-def test_a_prefix_renames_the_states_of_a_fragment_and_of_those_inside_it() -> None:
-    machine = composed(PREFIXED)
-    found = rows(machine)
-    assert found["LIST", "start_array"] == ("LISTED_WAITING_FOR_TOOL_ITEM", None)  # json_items
-    assert found["LISTED_PARSING_NAME", "string item.tool"] == ("LISTED_PARSING_NAME_COMPLETED", "name")  # json_call
-    assert found["LISTED_WAITING_FOR_TOOL_KEY", "map_key item.tool_calls"][0] == "LISTED_WAITING_FOR_WRAPPED_LIST"
-    assert found["RECOVERING", "recovered"] == ("LISTED_TOOL_COMPLETE", None)
-    others = {"LIST", "WAITING_FOR_TOOL_START", "RECOVERING", "ALL_TOOLS_COMPLETE"}
-    assert {name for name in states(machine) if not name.startswith("LISTED_")} == others
-
-
-def test_a_prefix_leaves_exits_and_markers() -> None:
-    machine = composed(
-        "format: {}\nmachine:\n  import: [{fragment: reasoning, prefix: FIRST_, OPEN: THINK, CLOSE: END_THINK}]\n"
-    )
-    assert rows(machine)["WAITING_FOR_TOOL_START", "THINK"] == ("FIRST_REASONING", None)
-    assert rows(machine)["FIRST_REASONING", "END_THINK"] == ("WAITING_FOR_TOOL_START", None)
-
-
-def test_fragments_may_prefix_what_they_import(tmp_path: Path) -> None:
-    (tmp_path / "common").mkdir()
-    (tmp_path / "common" / "mine.yaml").write_text(
-        "fragment: {about: Mine., exits: [TOOL_COMPLETE]}\n"
-        "import: [{fragment: json_call, prefix: ITEM_}]\n"
-        "transitions: [{trigger: start_map item, source: content, dest: ITEM_WAITING_FOR_TOOL_KEY}]\n"
-    )
-    text = "format: {{}}\nmachine: {{import: [{{fragment: mine, prefix: MY_{}}}]}}\n"
-    found = rows(composed(text.format(""), tmp_path))
-    assert found["WAITING_FOR_TOOL_START", "start_map item"] == ("MY_ITEM_WAITING_FOR_TOOL_KEY", None)
-    assert found["MY_ITEM_PARSING_ARGUMENTS_COMPLETED", "end_map item"] == ("TOOL_COMPLETE", "end_call")
-    found = rows(composed(text.format(", ITEM_PARSING_NAME: NAMING"), tmp_path))
-    assert found["MY_ITEM_WAITING_FOR_TOOL_KEY", "map_key item.name"] == ("NAMING", None)
-
-
-def test_other_spellings_of_fragments_are_the_format_s_too() -> None:
-    own = "format: {same_path: {item.args: item.arguments}}\nmachine:\n  import: [{fragment: json_call_list}]\n"
-    assert composed(own).data["format"]["same_path"] == {
-        "item.args": "item.arguments",
-        "item.parameters": "item.arguments",
-    }
-
-
-def test_the_file_s_own_spelling_goes_first() -> None:
-    machine = composed(
-        "format: {same_path: {item.parameters: item.id}}\nmachine:\n  import: [{fragment: json_call_list}]\n"
-    )
-    assert machine.data["format"]["same_path"] == {"item.parameters": "item.id"}
-    assert machine.place("format", "same_path", "item.parameters") == (str(HOME / "own.yaml"), 1)
-
-
-def test_a_path_that_is_read_is_no_other_spelling() -> None:
-    machine = composed(
-        "format: {}\nmachine:\n  import: [{fragment: json_call_list, item.arguments: item.parameters}]\n"
-    )
-    assert "same_path" not in machine.data["format"]
 
 
 REPAIRS = "# --- repairs: what models get wrong ---"

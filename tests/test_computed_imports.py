@@ -10,6 +10,7 @@ from lark import Lark
 
 import toolgram
 from tests.properties.selection import every_format
+from tests.tables import table
 from toolgram.spec.computed_imports import with_computed_imports
 from toolgram.spec.grammar_file import load_lark, with_imports
 
@@ -33,20 +34,7 @@ def completed(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("text", "imports"),
-    [
-        ('%import .one (start)\n%override A: "x"\n', "%import .one (start, A)"),
-        ('%import .one (start, A)\n%override A: "x"\n', "%import .one (start, A)"),
-        ('%import .one (start)\n%override _b.2: B "->" -> B2 | C // D\n', "%import .one (start, _b, B, C)"),
-        ('%import .one (start)\n%override _b: B\n    | /D/ | "A"\n    | _c\n', "%import .one (start, _b, B, _c)"),
-        ('%import .one (start)\n%override B: "x" | E\nE: "e"\n', "%import .one (start, B)"),
-        ('%import .one (start)\n%extend _b: "x"\n', "%import .one (start, _b)"),
-        ('%import .one ()\n%override A: "x"\n', "%import .one (A)"),
-        ('%import .one (start)\n%import .two (other)\n%override A: "x"\n', "%import .one (start, A)"),
-        ('%import .two (other)\n%import .one (start)\n%override A: "x"\n', "%import .two (other, A)"),
-        ("%import .two (other)\n%override VALUE: /x/\n", "%import .two (other, VALUE)"),
-        ("%import .one.A\n%import .two (other)\n%override D: A\n", "%import .two (other, D)"),
-        ('%import .none (start)\n%override A: "x"\n', "%import .none (start)"),  # Lark says that it is missing
-    ],
+    table(__file__, "what_is_overridden_is_imported_from_the_first_file_that_has_it"),
 )
 def test_what_is_overridden_is_imported_from_the_first_file_that_has_it(text: str, imports: str) -> None:
     found = completed(text)

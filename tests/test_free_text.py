@@ -11,18 +11,13 @@ from lark import Lark
 import toolgram
 from tests.own_format import write_own_format
 from tests.properties.selection import every_format
+from tests.tables import table
 from toolgram.program.free_text import free_text
 from toolgram.spec.declarations import FREE_TEXT, short_name
 from toolgram.spec.grammar_file import load_lark, terminal_line
 
 # Grammars that define such a terminal in another way, and why. `toolgram check` compares it with the parser.
-WRITTEN = {
-    "functionary_v3_2": "of several `>` in a row, the last three are the marker",
-    "granite_3": "a phrase that closes a thought is a marker only if the thought began with a phrase",
-    "llama3_json": "a brace may begin a call",
-    "llama4_pythonic": "a bracket may begin a call",
-    "xlam": "a bracket may begin a call",
-}
+WRITTEN = table(__file__, "written")
 
 
 @pytest.mark.parametrize("name", toolgram.format_names())
@@ -62,15 +57,7 @@ PIECE = "%declare TEXT\ntext: TEXT\n"
 
 @pytest.mark.parametrize(
     ("lines", "definition"),
-    [
-        ("start: (TEXT | call)*\n%declare TEXT // free", "TEXT.-1: /"),
-        ("%import .piece (text)\nstart: (text | call)*", "%import .piece.TEXT -> TEXT\n%override TEXT.-1: /"),
-        ("%import .piece (text, TEXT)\nstart: (text | TEXT | call)*", "%override TEXT.-1: /"),
-        (
-            "%import .piece (text)\nstart: (text | TEXT | call)*\n%declare TEXT",
-            "TEXT.-1: /(?:(?!<<)[\\s\\S])+/\n%import .piece.TEXT -> PIECE__TEXT\n%override PIECE__TEXT.-1: /",
-        ),
-    ],
+    table(__file__, "a_declaration_may_come_from_an_imported_file"),
 )
 def test_a_declaration_may_come_from_an_imported_file(lines: str, definition: str, tmp_path: Path) -> None:
     (tmp_path / "piece.lark").write_text(PIECE)

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
+from tests.tables import table
 from toolgram.cli.app import app
 from toolgram.names import KINDS, SERVERS, chosen, for_model, known_names, of_server, template_hint
 
@@ -67,16 +68,7 @@ def test_a_server_hands_a_name_over_for_its_format_unless_formats_share_it() -> 
 # Ids as they are on hubs, of quantised copies, in the catalogues of local servers, and as paths.
 MODELS: dict[str, list[str]] = json.loads(Path(__file__).with_name("models.json").read_text("utf-8"))
 # Models that call no functions, or write them as no format here does.
-UNKNOWN = [
-    "moonshotai/Kimi-Dev-72B",
-    "openbmb/MiniCPM4-8B",
-    "openbmb/MiniCPM4.1-8B",
-    "google/gemma-3-27b-it",
-    "microsoft/phi-4",
-    "inclusionAI/Ling-mini-2.0",
-    "mistralai/Mathstral-7B-v0.1",
-    "Menlo/Jan-nano",
-]
+UNKNOWN = table(__file__, "unknown")
 
 
 @pytest.mark.parametrize(("model", "name"), [(model, name) for name, models in MODELS.items() for model in models])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.streams import cut
+from tests.tables import table
 from toolgram.tools.repeated_keys import KeyWatch, repeated_keys
 
 KEYS = st.sampled_from(["a", "b", "c", 'q"', "back\\slash", "é", "{", ""])
@@ -38,15 +39,7 @@ def test_an_escape_is_the_character() -> None:
     assert [*watch.repeated] == ["a"]
 
 
-OUTPUTS = {
-    "hermes": '<tool_call>{"name": "f", "arguments": {"a": 1, "b": {"a": 1}, "a": 2}}</tool_call>',
-    "mistral_v11": '[TOOL_CALLS]f[ARGS]{"a": 1, "b": {"a": 1}, "a": 2}',
-    "qwen3_coder": (
-        "<tool_call><function=f><parameter=a>\n1\n</parameter><parameter=a>\n2\n</parameter></function></tool_call>"
-    ),
-    "llama4_pythonic": "[f(a=1, b={'a': 1}, a=2)]",
-    "gemma4": "<|tool_call>call:f{a:1,b:{a:1},a:2}<tool_call|>",
-}  # fmt: skip
+OUTPUTS = table(__file__, "outputs")
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -25,6 +25,7 @@ import toolgram
 from tests import test_unreadable_files
 from tests.own_format import load_own
 from tests.properties.selection import quarter
+from tests.tables import table
 from tests.work import at_most
 from toolgram import errors
 from toolgram.errors import FormatError
@@ -33,17 +34,7 @@ from toolgram.spec import call_flow
 from toolgram.spec.faults import faults
 from toolgram.spec.files import spec_from_texts
 
-SOURCES = (
-    "machine_file",
-    "machine_checks",
-    "grammar_file",
-    "grammar_size",
-    "computed_imports",
-    "declarations",
-    "building",
-    "faults",
-    "call_flow",
-)
+SOURCES = table(__file__, "sources")
 PACKAGE = Path(toolgram.__file__).parent / "spec"
 Machine = dict[str, Any]
 Texts = tuple[str, str]  # the grammar, the machine

@@ -25,23 +25,14 @@ from tests import suite_told
 from tests.generators import suite_cases, suite_parsers
 from tests.streams import check_events, check_message, merged
 from tests.suite_told import SUITE, adapter, scoreboard, suite
+from tests.tables import table
 from toolgram.events import Event
 
 CASES: list[dict[str, Any]] = suite.load_cases()
 FAMILIES = sorted({case["family"] for case in CASES})
 
 CALL = "<call>f(1)</call>"
-CASE: dict[str, Any] = {
-    "version": 1,
-    "id": "own-case",
-    "family": "own",
-    "level": "core",
-    "clause": "template",
-    "text": f"Hi there. {CALL}",
-    "finish_reason": "stop",
-    "expect": {"content": "Hi there.", "calls": [{"name": "f", "arguments": {"a": 1}, "status": "complete"}]},
-    "why": "A call after text.",
-}
+CASE: dict[str, Any] = table(__file__, "case")
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -179,17 +170,7 @@ def test_texts_come_whole_one_by_one_and_in_pieces() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [
-        ("", {}),
-        ("{", {}),
-        ('{"a', {}),
-        ('{"a": "x\\', {"a": "x"}),
-        ('{"a": "x', {"a": "x"}),
-        ('{"a": {"b": [1, 2', {"a": {"b": [1, 2]}}),
-        ('{"a": 1, "b', {"a": 1}),
-        ('{"a": 1, "b": tr', {"a": 1}),
-        ('{"a": 1}', {"a": 1}),
-    ],
+    table(__file__, "json_that_was_cut_off_is_closed"),
 )
 def test_json_that_was_cut_off_is_closed(text: str, value: object) -> None:
     assert suite.closed(text) == value

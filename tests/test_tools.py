@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 import toolgram
 from tests.export.engines import Engines
+from tests.tables import table
 from tests.work import at_most
 from toolgram.tools.parameters import parameters_of, types_of
 from toolgram.tools.reading import DeclaredTool, read_tools
@@ -88,35 +89,12 @@ SHAPES: dict[str, Any] = {
     "partial": functools.partial(f),
 }
 SERVER: dict[str, Any] = {
-    "web search": {"type": "web_search"},
-    "dated, with a name": {"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
-    "connector": {"type": "mcp", "server_label": "docs", "server_url": "https://example.org"},
-    "toolset": {"type": "mcp_toolset", "mcp_server_name": "docs"},
-    "custom": {"type": "custom", "name": "code", "format": {"type": "text"}},
-    "custom, chat": {"type": "custom", "custom": {"name": "code"}},
-    "interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
-    "computer": {"type": "computer_20250124", "name": "computer", "display_width_px": 1024},
+    **table(__file__, "server"),
     "object": SimpleNamespace(type="file_search", vector_store_ids=["v"]),
-}  # fmt: skip
+}
 UNKNOWN: list[tuple[Any, str]] = [
-    ({}, "it has no name; this is a mapping with the keys none"),
-    (None, "it has no name; this is None"),
-    ("f", "it has no name; this is a value of the type str"),
-    (3, "it has no name; this is a value of the type int"),
-    ([], "it has no name"),
-    (SCHEMA, "it has no name; this is a mapping with the keys 'type', 'properties', 'required' and the type 'object'"),
-    ({"type": "function"}, "it has no name; this is a mapping with the keys 'type' and the type 'function'"),
-    ({"type": "function", "function": "f"}, "it has no name"),
-    ({"function": {"name": 3}}, "its name is a value of the type int, and not text"),
-    ({"name": "", "parameters": {}}, "its name is empty"),
-    ({"name": "f", "parameters": "{}"}, "the parameters of 'f' are a value of the type str, and not a JSON Schema"),
+    *map(tuple, table(__file__, "unknown")),
     ({"name": "f", "parameters": int}, "the parameters of 'f' are the class 'int', and not a JSON Schema"),
-    ({"name": "f", "args": SCHEMA}, "'f' has no parameters, but the unknown key 'args'"),
-    ({"type": "function", "function": {"name": "f", "params": SCHEMA}}, "but the unknown key 'params'"),
-    ({"type": "tool", "name": "f", "schema": SCHEMA}, "it has a schema, but under no known key"),
-    ({"name": "f", "parameters": SCHEMA, "input_schema": {}}, "'f' has two schemas that differ"),
-    ({"function_declarations": [{"name": "f", "parameters": SCHEMA}]}, "it has no name"),
-    ({"toolSpec": {"name": "f", "inputSchema": {"json": SCHEMA}}}, "it has no name"),
     (SimpleNamespace(name="f", args_schema=SCHEMA), "it has no name"),
     (int, "it is not a pydantic model; this is the class 'int'"),
     ({"k" * 10_000: 1}, "it has no name; this is a mapping with the keys '" + "k" * 40 + "...'"),
@@ -289,35 +267,7 @@ DEFS = {"$defs": {"Color": {"enum": ["red", "1"]}, "a/b": {"type": "integer"}}}
 
 @pytest.mark.parametrize(
     ("schema", "types"),
-    [
-        ({}, None),
-        (True, None),
-        ({"type": "string"}, "string"),
-        ({"type": ["string", "null"]}, "string null"),
-        ({"type": []}, None),
-        ({"type": "text"}, None),
-        ({"type": ["string", "text"]}, None),
-        ({"type": "str"}, "string"),
-        ({"type": "Integer"}, "integer"),
-        ({"type": "dict"}, "object"),
-        ({"enum": ["a", 1, 2.5, True, None, [], {}]}, "string integer number boolean null array object"),
-        ({"enum": []}, None),
-        ({"const": None}, "null"),
-        ({"type": ["string", "null"], "enum": ["a"]}, "string"),
-        ({"type": "number", "enum": [1, 2]}, "integer"),
-        ({"type": "string", "enum": [1, 2]}, "string"),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer null"),
-        ({"oneOf": [{"type": "integer"}, {}]}, None),
-        ({"type": "string", "anyOf": [{"minLength": 1}, {"maxLength": 2}]}, "string"),
-        ({"allOf": [{"type": ["string", "null"]}, {"type": "string"}]}, "string"),
-        ({"allOf": [{"$ref": "#/$defs/Color"}, {"description": "d"}]}, "string"),
-        ({"allOf": [{"type": "number"}, {"type": ["integer", "null"]}]}, "integer"),
-        ({"$ref": "#/$defs/Color"}, "string"),
-        ({"$ref": "#/$defs/a~1b"}, "integer"),
-        ({"$ref": "#/$defs/gone"}, None),
-        ({"$ref": "https://example.org/schema"}, None),
-        ({"type": "string", "nullable": True}, "string null"),
-    ],
+    table(__file__, "the_types_that_a_schema_allows"),
 )
 def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
     assert types_of(schema, DEFS) == (None if types is None else frozenset(types.split()))
@@ -325,20 +275,7 @@ def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("schema", "given", "undeclared"),
-    [
-        (SCHEMA, "string", "string"),
-        ({**SCHEMA, "additionalProperties": True}, "string", None),
-        ({**SCHEMA, "additionalProperties": {}}, "string", None),
-        ({**SCHEMA, "additionalProperties": {"type": "integer"}}, "string", "integer"),
-        ({**SCHEMA, "additionalProperties": False}, "string", "string"),
-        ({**SCHEMA, "patternProperties": {"^x": {"type": "integer"}}}, "string", "integer string"),
-        ({**SCHEMA, "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
-         "string", "integer"),
-        ({"type": "object"}, None, None),
-        ({"$ref": "#/$defs/P", "$defs": {"P": SCHEMA}}, "string", "string"),
-        ({"allOf": [SCHEMA, {"properties": {"a": {"type": "string", "minLength": 1}}}]}, "string", "string"),
-        ({"anyOf": [SCHEMA, {"properties": {"a": {"type": "integer"}}}]}, "integer string", "string"),
-    ],
+    table(__file__, "the_parameters_that_a_schema_declares"),
 )  # fmt: skip
 def test_the_parameters_that_a_schema_declares(schema: Any, given: str | None, undeclared: str | None) -> None:
     found = parameters_of(schema)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import toolgram
+from tests.tables import table
 from tests.test_tools import SCHEMA, F, f
 from tests.work import at_most
 from toolgram.tools.parameters import parameters_of
@@ -60,30 +61,7 @@ def nested(
 ) -> None: ...
 
 
-SIMPLE = {
-    "type": "function",
-    "function": {
-        "name": "simple",
-        "description": "Get the weather.\n\nFor some days.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string"},
-                "days": {"type": "integer", "default": 3},
-                "units": {"enum": ["C", "F"], "type": "string", "default": "C"},
-                "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}], "default": None},
-                "limit": {"type": "number", "description": "At most this", "default": 1.5},
-                "extra": {
-                    "anyOf": [{"type": "object", "additionalProperties": {"type": "integer"}}, {"type": "null"}],
-                    "default": None,
-                },
-                "anything": {"default": None},
-            },
-            "required": ["city"],
-            "additionalProperties": False,
-        },
-    },
-}
+SIMPLE = table(__file__, "simple")
 
 
 def test_a_function_with_simple_annotations() -> None:

@@ -8,33 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import toolgram
+from tests.cli.running import run
+from tests.tables import table
 from tests.work import at_most
-from toolgram.cli.app import app
 from toolgram.tools import validation
 from toolgram.tools.validation import CheckedCall
 
 FMT = toolgram.get_format("hermes")
 
 
-def run_command(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
 def tool(name: str = "book", **schema: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": {"type": "object", **schema}}}
 
 
-BOOK = tool(
-    properties={
-        "to": {"type": "string"},
-        "seats": {"type": "array", "items": {"type": "object", "properties": {"row": {"type": "integer"}}}},
-    },
-    required=["to"],
-    additionalProperties=False,
-)
+TOOLS = table(__file__, "tools")
+BOOK = TOOLS["book"]
 
 
 def call(arguments: Any, name: str = "book") -> str:
@@ -45,37 +35,22 @@ def check(text: str, *tools: Any) -> list[CheckedCall]:
     return FMT.parse(text).validate(tools)
 
 
-def test_a_call_that_fits() -> None:
-    (found,) = check(call({"to": "Rome", "seats": [{"row": 3}]}), BOOK)
-    assert found.is_valid
-    assert (found.name, found.faults, found.notes, found.reply) == ("book", (), (), "")
+@pytest.mark.parametrize("name", table(__file__, "checked"))
+def test_a_call_is_checked(name: str) -> None:
+    row = table(__file__, "checked")[name]
+    text = row["text"] if "text" in row else call(row["arguments"], row.get("name", "book"))
+    tools = [TOOLS[each] for each in row["tools"]] if "tools" in row else None
+    (found,) = FMT.parse(text, finish_reason=row.get("finish_reason")).validate(tools)
+    assert (sorted(fault.path for fault in found.faults), found.notes) == (row["paths"], ())
+    assert (found.is_valid, found.reply == "") == (not row["paths"],) * 2
+    assert [words for words in row.get("says", ()) if words not in found.reply] == []
+    assert "problem" not in row or found.faults[0].problem == row["problem"]
+    assert found.is_valid or found.reply.startswith(f"The call of {found.name} was not made:")
 
 
-def test_all_faults_are_told_with_their_paths() -> None:
-    (found,) = check(call({"seats": [{"row": 1}, {"row": "x"}], "fast": True}), BOOK)
-    assert not found.is_valid
-    assert {fault.path for fault in found.faults} == {"", "seats[1].row"}
-    assert len(found.faults) == 3
-    assert 'seats[1].row: "x" is not of type "integer"' in found.reply
-    assert '"to" is a required property' in found.reply
-    assert found.reply.startswith("The call of book was not made:")
-
-
-def test_the_nearest_name() -> None:
-    (found,) = check(call({}, "bok"), BOOK, tool("fly"))
-    assert found.faults[0].problem == "There is no function bok. Did you mean book?"
-    (found,) = check(call({}, "zzz"), BOOK, tool("fly"))
-    assert found.faults[0].problem == "There is no function zzz. The functions are: book, fly."
-    assert "There are no functions" in FMT.parse(call({})).validate(None)[0].reply
+def test_a_reply_is_short() -> None:
     (found,) = check(call({}, "x" * 100_000), BOOK)
     assert len(found.reply) < 1_000
-
-
-def test_calls_that_are_not_whole() -> None:
-    cut = FMT.parse('<tool_call>\n{"name": "book", "arguments": {"to": "Ro', finish_reason="length").validate([BOOK])
-    assert "ended before the call did" in cut[0].reply
-    broken = FMT.parse(call({"to": "Rome"}).replace('"Rome"', "]")).validate([BOOK])
-    assert "could not be read" in broken[0].reply
 
 
 def test_a_pattern_that_would_take_seconds_takes_none() -> None:
@@ -94,16 +69,7 @@ def test_a_pattern_that_is_not_supported_is_a_note(pattern: str) -> None:
     assert "properties.a: the pattern" in " ".join(found.notes)
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema"}}},
-        {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
-        {"properties": {"a": {"$ref": "#/nowhere"}}},
-        {"properties": {"a": {"type": "strin"}}},
-        {"properties": {"pattern": 3}},
-    ],
-)
+@pytest.mark.parametrize("schema", table(__file__, "a_schema_that_cannot_be_used_is_a_note"))
 def test_a_schema_that_cannot_be_used_is_a_note(schema: dict[str, Any]) -> None:
     (found,) = check(call({"a": "x"}), tool(**schema))
     assert found.is_valid
@@ -128,16 +94,6 @@ def test_deep_arguments_and_many_faults() -> None:
     assert len(found.reply) < 7_000
 
 
-def test_a_recursive_schema() -> None:
-    tree = {"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "properties": {"t": {"$ref": "#/$defs/t"}}}}}
-    (found,) = check(call({"t": {"t": {"t": 1}}}), {"name": "book", "parameters": tree})
-    assert [fault.path for fault in found.faults] == ["t.t.t"]
-
-
-def test_a_tool_without_parameters_takes_anything() -> None:
-    assert check(call({"a": 1}), {"type": "function", "function": {"name": "book"}})[0].is_valid
-
-
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     validation._validator.cache_clear()
@@ -152,13 +108,13 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"output": call({"to": 3})}))
     tools = ["--tools", str(tmp_path / "tools.json")]
     parse = ["parse", "-f", "hermes", *tools, "--validate"]
-    good = run_command(*parse, str(tmp_path / "good.txt"))
+    good = run(*parse, str(tmp_path / "good.txt"))
     assert good.exit_code == 0
     assert json.loads(good.stdout)["validation"][0]["valid"] is True
-    bad = run_command(*parse, str(tmp_path / "bad.txt"))
+    bad = run(*parse, str(tmp_path / "bad.txt"))
     assert bad.exit_code == 1
     assert json.loads(bad.stdout)["validation"][0]["faults"] == [{"path": "to", "problem": '3 is not of type "string"'}]
-    rows = run_command(*parse, "--jsonl", "output", str(tmp_path / "rows.jsonl"))
+    rows = run(*parse, "--jsonl", "output", str(tmp_path / "rows.jsonl"))
     assert json.loads(rows.stdout)["message"]["validation"][0]["valid"] is False
-    assert run_command("parse", "-f", "hermes", "--validate", "x").exit_code == 2
-    assert run_command(*parse, "--events", "x").exit_code == 2
+    assert run("parse", "-f", "hermes", "--validate", "x").exit_code == 2
+    assert run(*parse, "--events", "x").exit_code == 2

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
+from tests.cli.running import run
 from tests.work import at_most
 from toolgram.audit import audit
 from toolgram.audit.auditing import _Reader
@@ -19,7 +19,6 @@ from toolgram.audit.comparing import KINDS, compare
 from toolgram.audit.page import page
 from toolgram.audit.served import served
 from toolgram.bulk.inputs import read_batches
-from toolgram.cli.app import app
 from toolgram.formats import get_format
 
 HERMES = get_format("hermes")
@@ -151,19 +150,19 @@ def test_the_work_for_a_row_is_bounded(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     log, html = write(tmp_path / "a.jsonl", [row for _, row in LOSSES]), tmp_path / "lost.html"
-    result = CliRunner().invoke(app, ["audit", log, "--html", str(html), "--workers", "1"])
+    result = run("audit", log, "--html", str(html), "--workers", "1")
     assert result.exit_code == 1
     assert "2 lost" in result.output
     assert "--tool-call-parser toolgram_hermes" in result.output
     shown = html.read_text(encoding="utf-8")
     assert "http" not in shown.replace("http-equiv", "")
     assert '"type": "tool_call_delta"' in shown
-    result = CliRunner().invoke(app, ["audit", log, "--json", "--workers", "1", "--format", "hermes"])
+    result = run("audit", log, "--json", "--workers", "1", "--format", "hermes")
     assert json.loads(result.output)["found"]["lost"] == 2
     good = write(tmp_path / "good.jsonl", [ANSWERS["chat"]])
-    assert CliRunner().invoke(app, ["audit", good, "--workers", "1"]).exit_code == 0
-    assert CliRunner().invoke(app, ["audit", good, "--format", "moon"]).exit_code == 2
-    assert CliRunner().invoke(app, ["audit", str(tmp_path / "none*.jsonl")]).exit_code == 1
+    assert run("audit", good, "--workers", "1").exit_code == 0
+    assert run("audit", good, "--format", "moon").exit_code == 2
+    assert run("audit", str(tmp_path / "none*.jsonl")).exit_code == 1
 
 
 def test_the_page_obeys_no_model(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import toolgram
 from tests.bulk.logs import read_answers, rows, write_log
+from tests.tables import table
 from toolgram.bulk import inputs, parts
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import read_batches
@@ -139,19 +140,7 @@ class _Deadly:
         return os._exit, (1,)
 
 
-KILLED = """
-import sys, time
-from toolgram.bulk import inputs, parts
-inputs.BATCH_BYTES = 2_000
-add = parts.Parts.add
-def slowly(self, name, answer):
-    add(self, name, answer)
-    time.sleep(0.02)
-parts.Parts.add = slowly
-from toolgram.cli import main
-sys.argv = ["toolgram", *sys.argv[1:]]
-main()
-"""
+KILLED = table(__file__, "killed")
 
 
 @pytest.mark.parametrize("target", ["out.jsonl.gz", "out.parquet"])
@@ -288,22 +277,7 @@ def ignore(rows: int, size: int) -> None:
     """No progress is shown."""
 
 
-WORKERS = """
-import multiprocessing, os, sys, time
-from toolgram.bulk.rows import RowOptions
-from toolgram.bulk.running import Job, answer_in_processes
-from toolgram.bulk.inputs import LINES, Batch
-from toolgram.formats import get_format
-HERMES = get_format("hermes")
-
-def batches():
-    while True:
-        yield Batch("x", LINES, 1, b'{"text": "x"}\\n', 14)
-
-if __name__ == "__main__":
-    for answer in answer_in_processes(Job(RowOptions("text", HERMES), "plain").reader, batches(), 2):
-        print(*[child.pid for child in multiprocessing.active_children()], flush=True)
-"""
+WORKERS = table(__file__, "workers")
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import run
 from tests.own_format import load_own
 from tests.properties.selection import every_format
 from toolgram.check import check_format
 from toolgram.check.advice import warnings_of
-from toolgram.cli.app import app
 
 OWN = Path(__file__).parent.parent / "own"
 GRAMMAR = (OWN / "tagged.lark").read_text("utf-8")
@@ -48,8 +47,8 @@ def test_an_example_that_contradicts_a_declaration_is_named(tmp_path: Path, key:
 def test_a_warning_is_printed_and_does_not_fail(tmp_path: Path) -> None:
     fmt = load_own(tmp_path, LINES, LINES_MACHINE)
     assert check_format(fmt).ok
-    result = CliRunner().invoke(app, ["check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml")])
+    result = run("check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"))
     assert result.exit_code == 0
     assert result.output.count("  warn ") == 2
-    as_json = CliRunner().invoke(app, ["check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"), "--json"])
+    as_json = run("check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"), "--json")
     assert '"warnings"' in as_json.output

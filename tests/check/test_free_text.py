@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests.tables import table
 from toolgram.check import check_format
 from toolgram.check.free_text import differences, written_by_hand
 from toolgram.formats import Format
@@ -36,17 +37,7 @@ def defining(tmp_path: Path, name: str, terminal: str, pattern: str) -> Format:
 
 @pytest.mark.parametrize(
     ("name", "terminal", "pattern", "problem"),
-    [
-        ("mistral_v11", "TEXT", "[^@]+", "does not read 'x@x', which the parser reads as text"),
-        ("mistral_v11", "TEXT", f"(?:(?!{TOOL_CALLS}).)+", r"does not read 'x\nx', which the parser reads as text"),
-        ("mistral_v11", "TEXT", r"[\s\S]+", "reads 'x[TOOL_CALLS]', in which the parser finds a marker"),
-        ("mistral_v11", "THOUGHT", f"(?:(?!{TOOL_CALLS})[^<])+", "does not read 'x<x', which the parser reads as text"),
-        ("qwen3_coder", "VALUE", r"[^\n]+", r"does not read 'y\ny', which the parser reads as text"),
-        ("qwen3_coder", "VALUE", r"[\s\S]+", "and the parser read different parts of"),
-        ("glm45", "VALUE", "[^<]+", "does not read 'z<z', which the parser reads as text"),
-        ("hermes", "VALUE", r"[^\n]+", r"does not read 'y\ny', which the parser reads as text"),
-        ("gemma4", "NOTATED_STRING", r"<\|\"\|>[^\n]*?<\|\"\|>", r"does not read 'x\nx'"),
-    ],
+    table(__file__, "a_definition_that_differs_is_reported"),
 )
 def test_a_definition_that_differs_is_reported(
     name: str, terminal: str, pattern: str, problem: str, tmp_path: Path

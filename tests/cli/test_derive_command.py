@@ -15,23 +15,13 @@ from typer.testing import Result
 import toolgram
 from tests.cli import running
 from tests.derive.turns import TEMPLATES
+from tests.tables import table
 from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli.template_table import COLUMNS
 from toolgram.cli.templates import name_for
 from toolgram.derive.report import DeriveReport, Probe
 
-HERMES = """\
-{%- for message in messages -%}
-<|im_start|>{{ message.role }}
-{{ message.content or "" }}
-{%- for call in message.tool_calls or [] %}
-<tool_call>
-{"name": {{ call.function.name | tojson }}, "arguments": {{ call.function.arguments | tojson }}}
-</tool_call>
-{%- endfor %}<|im_end|>
-{% endfor %}
-{%- if add_generation_prompt %}<|im_start|>assistant
-{% endif %}"""
+HERMES = table(__file__, "hermes")
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 3}}\n</tool_call>'
 BROKEN = "{% for message in messages %}\n{{ message.content }}\n{% endif %}"
 NO_TOOLS = "{% for message in messages %}[{{ message.role }}]{{ message.content }}</s>{% endfor %}[assistant]"

@@ -17,13 +17,14 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import toolgram
+from tests.json_prefix import value_of
 from tests.page_parts import write_part
 
 SHARED = Path(__file__).parents[3] / "shared"
@@ -86,27 +87,15 @@ def rows_of(shared: Path) -> Iterator[Row]:
 
 
 def _reading(content: str | None, reasoning: str | None, calls: list[Any]) -> Reading:
-    found = tuple((call["name"], _data(call["arguments"])) for call in calls)
+    found = tuple((call["name"], value_of(call["arguments"])) for call in calls)
     return Reading((content or "").strip(), (reasoning or "").strip(), found)
-
-
-def _data(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
 
 
 def read(fmt: toolgram.Format, row: Row, prefix: str | None) -> Reading:
     """What this package reads in a row's text; only calls that are complete."""
     message = fmt.parse(row.text, row.tools, prefix)
-    calls = tuple((call.name, _data(call.arguments)) for call in message.tool_calls if call.status == "complete")
+    calls = tuple((call.name, value_of(call.arguments)) for call in message.tool_calls if call.status == "complete")
     return Reading((message.content or "").strip(), (message.reasoning or "").strip(), calls)
-
-
-Rule = Callable[[Row, Reading, Reading], bool]
 
 
 def _text_after_calls(row: Row, ours: Reading, theirs: Reading) -> bool:

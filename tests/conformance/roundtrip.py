@@ -44,15 +44,9 @@ from toolgram.derive.comparing import shared_length
 from toolgram.derive.report import DeriveReport
 
 CORE = (
-    "a_content",
-    "b_one_call",
-    "c_two_calls",
-    "d_reasoning_content",
-    "e_reasoning_call",
-    "f_content_call",
-    "g_nested_args",
-    "h_empty_args",
-)
+    "a_content", "b_one_call", "c_two_calls", "d_reasoning_content", "e_reasoning_call", "f_content_call",
+    "g_nested_args", "h_empty_args",
+)  # fmt: skip
 CUT_SIZES = (WHOLE, 1, 3, 7)
 SHOWN_BEFORE = 40  # characters before the first that differs
 LIMITS = {"median": 100.0, "95%": 1000.0}  # milliseconds of the processor per template

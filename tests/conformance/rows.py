@@ -12,6 +12,7 @@ import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -174,24 +175,13 @@ def assistant(expected: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str,
     return message
 
 
-_FORMS = [
-    {
-        "as_string": as_string,
-        "empty": empty,
-        "keys": keys,
-        "tools": tools,
-        "ids": ids,
-        "system": system,
-        "blocks": blocks,
-    }
-    for blocks in (False, True)
-    for tools in ("given", None)
-    for system in (False, True)
-    for ids in (9, 24)
-    for keys in ((_KEYS[0],), (_KEYS[1],), (_KEYS[2],))
-    for as_string in (False, True)
-    for empty in ("", None, "absent")
-]
+_FORMS: list[dict[str, Any]] = [
+    dict(zip(("blocks", "tools", "system", "ids", "keys", "as_string", "empty"), each, strict=True))
+    for each in product(
+        (False, True), ("given", None), (False, True), (9, 24), [(key,) for key in _KEYS[:3]], (False, True),
+        ("", None, "absent"),
+    )
+]  # fmt: skip
 
 
 def rendered(path: Path) -> list[Row]:
@@ -248,18 +238,17 @@ def _form(turns: Turns) -> Mapping[str, Any] | None:
 
 
 def _turn(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any]) -> str | None:
-    user = {"role": "user", "content": USER}
-    try:
-        full = turns.render([user, assistant(expected, form)], False, form)
-    except TemplateError:
-        return None
-    at = full.rfind(USER)
-    return full[at + len(USER) :] if at >= 0 else None
+    return _after_user(turns, [assistant(expected, form)], False, form)
 
 
 def _prompt(turns: Turns, form: Mapping[str, Any]) -> str | None:
+    return _after_user(turns, [], True, form)
+
+
+def _after_user(turns: Turns, more: list[dict[str, Any]], prompt: bool, form: Mapping[str, Any]) -> str | None:
+    """What is rendered after the text of the user."""
     try:
-        full = turns.render([{"role": "user", "content": USER}], True, form)
+        full = turns.render([{"role": "user", "content": USER}, *more], prompt, form)
     except TemplateError:
         return None
     at = full.rfind(USER)

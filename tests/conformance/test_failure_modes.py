@@ -16,49 +16,15 @@ import pytest
 import toolgram
 from tests.streams import ROOT, SHARED, assert_same_however_split, run
 from tests.suite_told import suite
+from tests.tables import table
 
 DATA = SHARED / "data" / "failure-modes.jsonl"
 # What a row calls a format, and its name here.
-FORMATS = {
-    "llama3_json": "llama3_json",
-    "llama4_pythonic": "llama4_pythonic",
-    "mistral_v3": "mistral_v3",
-    "mistral_v11": "mistral_v11",
-    "hermes": "hermes",
-    "lfm2": "lfm2",
-    "harmony": "gpt_oss",
-}
+FORMATS = table(__file__, "formats")
 
 # The decision page for these rows; each maps to the message that holds here instead.
 DECISION = "docs/decisions/0007-test-cases-judged-differently.md"
-JUDGED_WRONG: dict[str, dict[str, Any]] = {
-    # A call cut at its 22nd argument is a truncated call like any other, not text.
-    "pyth-011": {
-        "reasoning": "",
-        "content": "",
-        "tool_calls": [{"name": "search", "arguments": {f"a{i}": 1 for i in range(22)}}],
-    },
-    # A call after the tag for code is a call (a form that the family also uses), and this one was cut off.
-    "llama-031": {
-        "reasoning": "",
-        "content": "",
-        "tool_calls": [{"name": "foo.call", "arguments": {"payload": {"name": "bar", "parameters": {}}}}],
-    },
-    # P3 (e): an object without a marker of its own is no call if its function is not declared.
-    "llama-038": {
-        "reasoning": "",
-        "content": ';{"name": "unknown_tool", "arguments": {"location": "LA"}}',
-        "tool_calls": [{"name": "get_weather", "arguments": {"location": "NYC"}}],
-    },
-    # P5: without a finish reason, and with no function declared, the last word may be a part of a name, or prose.
-    "mist-114": {"reasoning": "", "content": "[TOOL_CALLS]toolname_no_args", "tool_calls": []},
-    # The blank after the closing bracket is at a seam: dropped, as after every other call.
-    "mist-013": {
-        "reasoning": "",
-        "content": "Here's the weather info",
-        "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
-    },
-}
+JUDGED_WRONG: dict[str, dict[str, Any]] = table(__file__, "judged_wrong")
 
 # Two pieces of text around a call: we join them with one space, the row with the blanks it found.
 JOINED = {"pyth-009", "mist-016"}

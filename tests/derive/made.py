@@ -21,162 +21,19 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import toolgram
+from tests.json_prefix import value_of
+from tests.tables import table
 from toolgram.derive.rendering import ChatTemplate
 
 # What opens and closes a turn (R: its role), the end token that a server cuts off, and what answers are called.
-TURNS = {
-    "chatml": ("<|im_start|>R\n", "<|im_end|>\n", "<|im_end|>", "assistant"),
-    "tokens": ("<|R|>", "<|end|>", "<|end|>", "assistant"),
-    "token_lines": ("<|R|>\n", "<|end|>\n", "<|end|>", "assistant"),
-    "headers": ("<|start_header_id|>R<|end_header_id|>\n\n", "<|eot_id|>", "<|eot_id|>", "assistant"),
-    "gemma": ("<start_of_turn>R\n", "<end_of_turn>\n", "<end_of_turn>", "model"),
-    "words": ("R: ", "</s>\n\n", "</s>", "Assistant"),
-    "word_lines": ("### R:\n", "</s>\n\n", "</s>", "Response"),
-    "full_width": ("<｜R｜>", "<｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "Assistant"),
-    "inst": ("", "</s>", "</s>", "assistant"),
-    "line_before_end": ("<|R|>\n", "\n<|end|>\n", "<|end|>", "assistant"),
-    "spaced": ("[R] ", " [/R]</s>", "[/R]", "assistant"),
-    "blank_behind": ("<|R|> ", " <|end|>\n", "<|end|>", "assistant"),
-    "sentinels": ("<BOT>R:\n", "\n</BOT>\n", "</BOT>", "model"),
-    "nothing_cut": ("<|R|>\n", "\n\n", "</s>", "assistant"),
-}
+TURNS = table(__file__, "turns")
 # A thought (@), what an answer without one has in its place, and what the generation prompt opens.
-THOUGHTS = {
-    "none": ("", "", ""),
-    "think": ("<think>\n@\n</think>\n\n", "", ""),
-    "think_tight": ("<think>@</think>", "", ""),
-    "think_one_line": ("<think>\n@\n</think>\n", "", ""),
-    "empty_think": ("<think>\n@\n</think>\n\n", "<think>\n\n</think>\n\n", ""),
-    "opened": ("<think>\n@\n</think>\n\n", "<think>\n\n</think>\n\n", "<think>\n"),
-    "opened_tight": ("<think>@</think>", "<think></think>", "<think>"),
-    "brackets": ("[THINK]@[/THINK]", "", ""),
-    "tokens": ("<|begin_of_thought|>@<|end_of_thought|>", "", ""),
-    "channel": ("<|inner|>@<|/inner|>\n", "", ""),
-    "words": ("<seed:think>\n@\n</seed:think>\n", "", ""),
-    "equal": ("<|hm|>@<|hm|>", "", ""),
-    "dropped": ("", "", "<think>\n"),
-    "delimiter": ("@</think>", "", ""),
-    "delimiter_always": ("@\n</think>\n\n", "\n</think>\n\n", ""),
-    "steps": ("My steps:\n@\n[FINAL ANSWER]\n", "My steps:\n\n[FINAL ANSWER]\n", "My steps:\n"),
-    "named": ("Thought: @\nAnswer: ", "Answer: ", ""),
-    "opened_shorter": ("<think>\n@\n</think>\n\n", "<think>\n\n</think>\n\n", "<think>"),
-    "spaced": ("<think> @ </think> ", "", ""),
-    "channels": ("<|channel|>think<|text|>@<|stop|>", "", ""),
-    "bars": ("<|thoughts|>\n@\n<|answer|>\n", "<|answer|>\n", ""),
-}
-CONTENTS = {
-    "plain": ("", ""),
-    "blank": (" ", ""),
-    "line_behind": ("", "\n"),
-    "wrapped": ("<answer>", "</answer>"),
-    "wrapped_lines": ("<answer>\n", "\n</answer>"),
-    "tokens": ("<|begin_of_answer|>", "<|end_of_answer|>"),
-    "response": ("[RESP]", "[/RESP]"),
-    "trimmed": ("trim", ""),
-    "final": ("[BEGIN FINAL]\n", "\n[END FINAL]"),
-    "two_lines": ("\n\n", "\n"),
-}
+THOUGHTS = table(__file__, "thoughts")
+CONTENTS = table(__file__, "contents")
 # How calls begin, what stands between two, how they end; what of it only several have; and one call: N its name, A its
 # arguments, I its id, X its number from 0.
-CALLS = {
-    "none": ("", "", "", ""),
-    "tool_call": ("", "\n", "", '<tool_call>\n{"name": "$N", "arguments": $A}\n</tool_call>'),
-    "tool_call_tight": ("", "", "", '<tool_call>{"name": "$N", "arguments": $A}</tool_call>'),
-    "tool_calls": ("<tool_calls>[", ", ", "]</tool_calls>", '{"name": "$N", "arguments": $A}'),
-    "tool_calls_lines": ("<tool_calls>\n", "\n", "\n</tool_calls>", '{"name": "$N", "arguments": $A}'),
-    "mistral": ("[TOOL_CALLS] [", ", ", "]", '{"name": "$N", "arguments": $A}'),
-    "mistral_id": ("[TOOL_CALLS][", ", ", "]", '{"name": "$N", "arguments": $A, "id": "$I"}'),
-    "python_tag": ("<|python_tag|>", "; ", "", '{"name": "$N", "parameters": $A}'),
-    "bare": ("", "\n", "", '{"name": "$N", "parameters": $A}'),
-    "bare_list": ("[", ", ", "]", '{"name": "$N", "arguments": $A}'),
-    "functools": ("functools[", ", ", "]", '{"name": "$N", "arguments": $A}'),
-    "fenced": ("", "\n", "", '```json\n{"name": "$N", "arguments": $A}\n```'),
-    "openai": (
-        "<calls>",
-        "",
-        "</calls>",
-        '{"id": "$I", "type": "function", "function": {"name": "$N", "arguments": $A}}',
-    ),
-    "other_keys": ("", "", "", '<call>{"tool_name": "$N", "tool_input": $A}</call>'),
-    "key_is_name": ("", "", "", '<call>{"$N": $A}</call>'),
-    "args_first": ("", "", "", '<call>{"arguments": $A, "name": "$N"}</call>'),
-    "numbered": ("<plan>[", ", ", "]</plan>", '{"tool_call_id": "$X", "tool_name": "$N", "parameters": $A}'),
-    "function": ("", "", "", "<function=$N>$A</function>"),
-    "function_lines": ("", "\n", "", "<function=$N>\n$A\n</function>"),
-    "args": ("", "", "", "[TOOL_CALLS]$N[ARGS]$A"),
-    "args_id": ("", "", "", "[TOOL_CALLS]$N[CALL_ID]$I[ARGS]$A"),
-    "kimi": (
-        "<|calls_begin|>",
-        "",
-        "<|calls_end|>",
-        "<|call_begin|>functions.$N:$X<|call_argument_begin|>$A<|call_end|>",
-    ),
-    "deepseek": ("<｜calls▁begin｜>", "\n", "<｜calls▁end｜>", "<｜call▁begin｜>$N<｜sep｜>$A<｜call▁end｜>"),
-    "deepseek_fence": (
-        "<｜calls▁begin｜>",
-        "\n",
-        "<｜calls▁end｜>",
-        "<｜call▁begin｜>function<｜sep｜>$N\n```json\n$A\n```<｜call▁end｜>",
-    ),
-    "name_line": ("", "", "", "<|call|>$N\n$A<|endcall|>"),
-    "recipient": ("", "", "", "<|to|>functions.$N<|message|>$A<|call|>"),
-    "action": ("", "\n", "", "Action: $N\nAction Input: $A"),
-    "attribute": ("", "\n", "", '<invoke name="$N">$A</invoke>'),
-    "attribute_id": ("<invokes>", "", "</invokes>", '<invoke id="$I" name="$N">$A</invoke>'),
-    "name_element": ("", "", "", "<call><name>$N</name><args>$A</args></call>"),
-    "parens": ("", "\n", "", "@$N($A)"),
-    "arrow": ("", "\n", "", ">>>$N\n$A"),
-    "string": ("", "", "", '<call>{"name": "$N", "arguments": $S}</call>'),
-    "string_outside": ("", "", "", "<call>$N $S</call>"),
-    "dict": ("", "", "", "<call>{'name': '$N', 'arguments': $P}</call>"),
-    # tagged: one argument in braces behind, K its key and V its value
-    "qwen_coder": (
-        "",
-        "\n",
-        "",
-        "<tool_call>\n<function=$N>\n$A</function>\n</tool_call>",
-        "<parameter=$K>\n$V\n</parameter>\n",
-        "",
-    ),
-    "invoke": (
-        "<calls>\n",
-        "\n",
-        "\n</calls>",
-        '<invoke name="$N">\n$A</invoke>',
-        '<parameter name="$K">$V</parameter>\n',
-        "",
-    ),
-    "typed": (
-        "<calls>",
-        "",
-        "</calls>",
-        '<invoke name="$N">$A</invoke>',
-        '<parameter name="$K" string="$Y">$V</parameter>',
-        "",
-    ),
-    "glm": ("", "\n", "", "<tool_call>$N\n$A</tool_call>", "<arg_key>$K</arg_key>\n<arg_value>$V</arg_value>\n", ""),
-    "glm_tight": ("", "", "", "<tool_call>$N$A</tool_call>", "<arg_key>$K</arg_key><arg_value>$V</arg_value>", ""),
-    "keys": ("", "\n", "", "<tool_use>\n<name>$N</name>\n$A</tool_use>", "<$K>$V</$K>\n", ""),
-    "elements": ("<use>", "", "</use>", "<$N>\n$A</$N>\n", "<$K>$V</$K>\n", ""),
-    "bars": ("", "", "", "<|tool|>$N|$A<|/tool|>", "$K=$V", "|"),
-    "gemma_notation": ("", "", "", "<|tool|>call:$N{$A}<|/tool|>", "$K:$V", ","),
-    "python": ("[", ", ", "]", "$N($A)", "$K=$V", ", "),
-    "python_marked": ("<|calls_start|>[", ", ", "]<|calls_end|>", "$N($A)", "$K=$V", ", "),
-    "python_fence": ("```python\n", "\n", "\n```", "$N($A)", "$K=$V", ", "),
-    "python_print": ("<tool_code>\nprint(", ", ", ")\n</tool_code>", "$N($A)", "$K=$V", ", "),
-    "lines": ("", "", "", "CALL $N\n$ADONE\n", "$K: $V\n", ""),
-    "attributes": ("", "\n", "", "<do $N $A/>", '$K="$V"', " "),
-    "open_values": ("", "", "", "<call>$N$A</call>", "<key>$K<value>$V", ""),
-    "semi": ("", "", "", "<call>$N: $A</call>", "$K=$V", "; "),
-}
-VALUES = {
-    "mixed": "{{ v if v is string else v|tojson }}",
-    "json": "{{ v|tojson }}",
-    "str": "{{ v }}",
-    "quoted": "{{ '\"' ~ v ~ '\"' if v is string else v|tojson }}",
-    "single": '{{ "\'" ~ v ~ "\'" if v is string else v|string }}',
-    "spaced": "{{ ' ' ~ (v if v is string else v|tojson) ~ ' ' }}",
-}
+CALLS = table(__file__, "calls")
+VALUES = table(__file__, "values")
 ARGUMENTS = {
     "object": "{{ c.function.arguments|tojson }}",
     "indented": "{{ c.function.arguments|tojson(indent=2) }}",
@@ -186,7 +43,6 @@ ARGUMENTS = {
 BETWEEN = ("", "\n", "\n\n", " ", "<|tools|>", "\n<tools>\n")
 BEHIND = ("", "\n", "</s>")
 ORDERS = ("thought content calls", "thought content calls", "thought content calls", "thought calls content")
-HISTORY = ("all", "all", "last", "none")  # which thoughts are printed
 # What is escaped, values or thoughts and content, and the filter that does it.
 ESCAPED = (*[""] * 12, "values e", "values urlencode", "text e", "text tojson")
 
@@ -313,45 +169,7 @@ def _calls(pick: dict[str, str], begin: str, closing: str) -> str:
     )  # fmt: skip
 
 
-_CITY = {"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}
-_DOCS = {"name": "search_docs", "arguments": {"query": "cats", "limit": 3}}
-_TIME: dict[str, Any] = {"name": "get_time", "arguments": {}}
-_CODE = {"name": "run_code", "arguments": {"code": "if a < b:\n    x = [\"é\", 'q']\nprint(x)", "language": "python"}}
-_DEEP = {
-    "name": "search_docs",
-    "arguments": {
-        "query": 'say "hi" \\ there',
-        "filters": {"a": {"b": [1, {"c": "d {e}"}]}, "empty": {}},
-        "tags": ["x", "it's"],
-        "exact": True,
-        "score": -1.5,
-    },
-}
-_LIKE = {"name": "run_code", "arguments": {"code": "123", "language": "true"}}
-_BLANKS = {"name": "run_code", "arguments": {"code": "  a\n\n", "language": ""}}
-_TEXT = "Hello, you!\nWhat is it?"
-_MARKUP = 'If a < b then [x], {"k": 1}, f(x=1) and `<tag>`.\n```json\n{"name": "x"}\n```\n| a | b |\nName: x\n- y: z'
-_MUSING = "They ask.\n\nSo: look it up, 1 < 2."
-MESSAGES: dict[str, Meant] = {
-    "content": (_TEXT, "", ()),
-    "markup": (_MARKUP, "", ()),
-    "one call": ("", "", (_CITY,)),
-    "two calls": ("", "", (_CITY, _DOCS)),
-    "equal calls": ("", "", (_CITY, _CITY)),
-    "three calls": ("", "", (_CITY, _TIME, _CODE)),
-    "thought and content": (_TEXT, _MUSING, ()),
-    "thought and call": ("", _MUSING, (_CITY,)),
-    "content and call": (_TEXT, "", (_CITY,)),
-    "thought, content, calls": (_TEXT, _MUSING, (_CITY, _DOCS)),
-    "content and two calls": (_TEXT, "", (_DOCS, _CITY)),
-    "nested": ("", "", (_DEEP,)),
-    "code": ("", "", (_CODE,)),
-    "nothing": ("", "", (_TIME,)),
-    "lookalikes": ("", "", (_LIKE,)),
-    "ends in <": ("The smaller one is a <", "", ()),
-    "ends in [": ("It begins with a [", "", ()),
-    "one letter": ("x", "", ()),
-}
+MESSAGES: dict[str, Meant] = table(__file__, "messages")
 
 
 def _tool(name: str, **types: str) -> dict[str, Any]:
@@ -493,7 +311,7 @@ def _is_literal(text: str, value: Any) -> bool:
     try:
         return bool(ast.literal_eval(text.strip()) == value)
     except (ValueError, SyntaxError):
-        return _loaded(text) == value and not isinstance(value, str)
+        return value_of(text) == value and not isinstance(value, str)
 
 
 def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str]]:
@@ -511,17 +329,10 @@ def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str
         read = {
             "content": message.content or "",
             "reasoning": message.reasoning or "",
-            "calls": [(call.name, _loaded(call.arguments)) for call in message.tool_calls],
+            "calls": [(call.name, value_of(call.arguments)) for call in message.tool_calls],
         }
         wrong = [f"{part}: {read[part]!r} for {meant[part]!r}" for part in meant if read[part] != meant[part]]
         wrong += [call.status for call in message.tool_calls if call.status != "complete"]
         if wrong:
             found.append((name, output, "; ".join(wrong)))
     return found
-
-
-def _loaded(arguments: str) -> Any:
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments

@@ -6,40 +6,19 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import calls_of, report_of
+from tests.tables import table
 
 END = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"
 EACH = "{% for c in m.tool_calls %}@{% endfor %}"
 JSON = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}'
 HERMES = HEAD + EACH.replace("@", f"<tool_call>\n{JSON}\n</tool_call>") + END
-OTHER_BLANKS = HEAD + EACH.replace("@", f"<tool_call>{JSON.replace(': ', ':')}</tool_call>") + END
 OTHER_TAGS = HEAD + EACH.replace("@", f"<my_call>{JSON}</my_call>") + END
-MISTRAL = (
-    HEAD + "{% if m.tool_calls %}" + EACH.replace("@", "[TOOL_CALLS]{{ c.function.name }}[ARGS]"
-    "{{ c.function.arguments|tojson }}") + "{% endif %}" + END
-)  # fmt: skip
-KIMI_CALL = (
-    "<|tool_call_begin|>functions.{{ c.function.name }}:{{ loop.index0 }}<|tool_call_argument_begin|>"
-    "{{ c.function.arguments|tojson }}<|tool_call_end|>"
-)
-KIMI = (
-    HEAD + "{% if m.tool_calls %}<|tool_calls_section_begin|>" + EACH.replace("@", KIMI_CALL)
-    + "<|tool_calls_section_end|>{% endif %}" + END
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("template", "shipped", "habit"),
-    [
-        (HERMES, "hermes", "<function=f>\n<parameter=a>\nx\n</parameter>\n</function>"),
-        (OTHER_BLANKS, "hermes", "<function=f>\n<parameter=a>\nx\n</parameter>\n</function>"),
-        (MISTRAL, "mistral_v11", '[TOOL_CALLS][{"name": "f", "arguments": {"a": "x"}}]'),
-        (
-            KIMI,
-            "kimi_k2",
-            '<|tool_call_begin|>f:0<|tool_call_argument_begin|>{"a": "x"}<|tool_call_end|><|tool_calls_section_end|>',
-        ),
-    ],
+    table(__file__, "what_only_the_family_does_is_read"),
 )
 def test_what_only_the_family_does_is_read(template: str, shipped: str, habit: str) -> None:
     fmt = toolgram.derive_format(template)

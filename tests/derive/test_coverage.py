@@ -13,6 +13,8 @@ import pytest
 
 import toolgram
 from tests.derive.test_shapes import calls_of, report_of
+from tests.derive.turns import filled
+from tests.tables import table
 from toolgram.derive.analysis import analyse_compiled
 from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
@@ -22,53 +24,14 @@ TURNS = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% if m.tool_calls %}@{% endif %}<|e|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-EACH = "{% for c in m.tool_calls %}@{% endfor %}"
-ARGUMENTS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
-TAGGED = EACH.replace("@", "<c={{ c.function.name }}>" + ARGUMENTS + "</c>")
-AS_JSON = EACH.replace("@", '<c>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}</c>')
-NAMES = "{% for c in m.tool_calls %}{{ c.function.name }}{{ '' if loop.last else '@' }}{% endfor %}"
-LOSING = {
-    "names, then a list of arguments": (
-        "<names>" + NAMES.replace("@", ",") + "</names><inputs>[{% for c in m.tool_calls %}"
-        "{{ c.function.arguments|tojson }}{{ '' if loop.last else ', ' }}{% endfor %}]</inputs>",
-        "two calls",
-    ),
-    "a plan, then a call for each": (
-        f"<plan>{NAMES.replace('@', ' ')}</plan>" + EACH.replace("@", "<call>{{ c.function.arguments|tojson }}</call>"),
-        "two calls",
-    ),
-    "an object of two lists": (
-        """<c>{"names": {{ m.tool_calls|map(attribute="function.name")|list|tojson }}, """
-        """"args": {{ m.tool_calls|map(attribute="function.arguments")|list|tojson }}}</c>""",
-        "two calls",
-    ),
-    "long texts wrapped": (TAGGED.replace("@", "<p={{ k }}>{{ v|pprint }}</p>"), "long text"),
-    "long texts cut": (TAGGED.replace("@", "<p={{ k }}>{{ v|string|truncate(60) }}</p>"), "long text"),
-    "long texts broken": (TAGGED.replace("@", "<p={{ k }}>{{ v|string|wordwrap(60) }}</p>"), "long text"),
-    "a container that is absent without arguments": (
-        EACH.replace("@", "<c={{ c.function.name }}>{% if c.function.arguments %}<p>"
-            + ARGUMENTS.replace("@", "<a={{ k }}>{{ v }}</a>") + "</p>{% endif %}</c>"),
-        "no arguments",
-    ),
-    "a sole call in markers of its own": (
-        "{% if m.tool_calls|length > 1 %}<all>@</all>{% else %}<one>@</one>{% endif %}".replace("@", AS_JSON),
-        "one call",
-    ),
-    "names in capitals": (
-        EACH.replace("@", "<c={{ c.function.name|upper }}>{{ c.function.arguments|tojson }}</c>"),
-        "one call",
-    ),
-    "line ends replaced": (
-        EACH.replace("@", "<c={{ c.function.name }}>{{ c.function.arguments|tojson|replace('\\\\n', ' ') }}</c>"),
-        "code",
-    ),
-}  # fmt: skip
+TAGGED = filled("$CALLS<c=$NAME>$EACH@$END</c>$END")
+LOSING = table(__file__, "losing")
 
 
 @pytest.mark.parametrize("shape", LOSING)
 def test_what_is_lost_is_named(shape: str) -> None:
     template, case = LOSING[shape]
-    report = report_of(toolgram.derive_format(TURNS.replace("@", template), eos_token="<|e|>"))
+    report = report_of(toolgram.derive_format(TURNS.replace("@", filled(template)), eos_token="<|e|>"))
     assert not report.ok
     assert case in {probe.case for probe in report.failed}
 

@@ -14,6 +14,7 @@ import yaml
 import toolgram
 from tests.derive.turns import TEMPLATES, derived, source
 from tests.properties.selection import quarter, some
+from tests.tables import table
 from tests.work import at_most
 from toolgram.check import check_format
 from toolgram.derive import TemplateError
@@ -129,18 +130,7 @@ def test_the_machine_is_made_of_fragments_and_says_nothing_that_follows(name: st
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        {"name": "type"},
-        {"name": "function"},
-        {"arguments": "function"},
-        {"id": "call", "name": "id"},
-        {"id": "name", "name": "tool"},
-        {"arguments": "name", "name": "arguments"},
-        {"arguments": "parameters", "name": "tool_name"},
-        {"arguments": "parameters", "name": "arguments"},
-        {"arguments": "parameters", "name": "arguments", "id": "args"},
-        {"arguments": "args", "name": "arguments"},
-    ],
+    table(__file__, "keys_that_mean_something_else_in_other_formats"),
 )
 def test_keys_that_mean_something_else_in_other_formats(keys: dict[str, str]) -> None:
     template = re.sub('"(id|name|arguments)"', lambda match: f'"{keys.get(match[1], match[1])}"', source("id_in_json"))
@@ -231,14 +221,7 @@ def test_a_template_without_tools_says_so_and_reads_text() -> None:
 
 @pytest.mark.parametrize(
     ("template", "line"),
-    [
-        ("", None),
-        ("constant", None),
-        ("{% for m in messages %}{{ m.role }}{% endfor %}", None),
-        ("\n\n{% if %}", 3),
-        ("{{ messages | nosuchfilter }}", 1),
-        ("{{ raise_exception('no') }}", 1),
-    ],
+    table(__file__, "bad_templates_are_one_error_with_the_line"),
 )
 def test_bad_templates_are_one_error_with_the_line(template: str, line: int | None) -> None:
     with pytest.raises(TemplateError) as caught:
@@ -252,33 +235,7 @@ def _kinds(message: toolgram.Message) -> set[str]:
     return {anomaly.kind for anomaly in message.anomalies}
 
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "book",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string"},
-                    "days": {"type": "integer"},
-                    "price": {"type": "number"},
-                    "quiet": {"type": "boolean"},
-                    "tags": {"type": "array"},
-                    "extra": {"type": "object"},
-                    "any": {},
-                    "maybe": {"type": ["string", "null"]},
-                    "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
-                    "chosen": {"enum": ["1", "2"]},
-                    "level": {"enum": [1, 2]},
-                    "point": {"$ref": "#/$defs/Point"},
-                },
-                "required": ["city"],
-                "$defs": {"Point": {"type": "object"}},
-            },
-        },
-    }
-]
+TOOLS = table(__file__, "tools")
 
 
 def _call(*arguments: tuple[str, str], name: str = "book") -> toolgram.Message:
@@ -289,43 +246,7 @@ def _call(*arguments: tuple[str, str], name: str = "book") -> toolgram.Message:
 
 @pytest.mark.parametrize(
     ("key", "written", "meant"),
-    [
-        ("city", "Paris", "Paris"),
-        ("city", "42", "42"),
-        ("city", "null", "null"),
-        ("city", ' {"a": 1} \n', ' {"a": 1} \n'),
-        ("city", "", ""),
-        ("city", 'q"u\\o\tte\u2028\U0001f389', 'q"u\\o\tte\u2028\U0001f389'),
-        ("days", "2", 2),
-        ("days", " 2 ", 2),
-        ("price", "-1.5e3", -1500.0),
-        ("quiet", "true", True),
-        ("quiet", "False", False),
-        ("tags", '["x", 1, null]', ["x", 1, None]),
-        ("tags", "['x', \"it's\", True]", ["x", "it's", True]),
-        ("extra", '{"a": {"b": [1, {"c": "d\\/e"}]}}', {"a": {"b": [1, {"c": "d/e"}]}}),
-        ("extra", "{'a': None, 'b': 'q\"'}", {"a": None, "b": 'q"'}),
-        ("extra", '{"a": "</a>"}', {"a": "</a>"}),
-        ("extra", '{"</a></f>": ""}', {"</a></f>": ""}),
-        ("tags", '["", "</a></f>"]', ["", "</a></f>"]),
-        ("any", "text", "text"),
-        ("any", "12", 12),
-        ("any", '{"z": 1}', {"z": 1}),
-        ("any", "{not json}", "{not json}"),
-        ("any", "[1, 2", "[1, 2"),
-        ("any", "+49 30", "+49 30"),
-        ("any", "007", "007"),
-        ("maybe", "null", None),
-        ("maybe", "None", None),
-        ("maybe", "nullify", "nullify"),
-        ("maybe", "7", "7"),
-        ("either", "7", 7),
-        ("either", "7.5", "7.5"),
-        ("either", "true", "true"),
-        ("chosen", "1", "1"),
-        ("level", "1", 1),
-        ("point", '{"x": 1}', {"x": 1}),
-    ],
+    table(__file__, "values_are_typed_by_the_schema"),
 )
 def test_values_are_typed_by_the_schema(key: str, written: str, meant: object) -> None:
     message = _call(("city", "x"), (key, written)) if key != "city" else _call((key, written))

@@ -9,39 +9,12 @@ import pytest
 import toolgram
 from tests.derive.test_shapes import calls_of, report_of
 from tests.properties.selection import quarter
+from tests.tables import table
 from toolgram.derive.errors import TemplateError
 
-EACH = "{% for c in m.tool_calls or [] %}{% if WHERE %}R{% endif %}{% endfor %}"
-REFUSALS = {
-    "calls without content": "{% if m.tool_calls and not m.content %}R{% endif %}",
-    "calls beside content": "{% if m.tool_calls and m.content %}R{% endif %}",
-    "calls with content that is not null": "{% if m.tool_calls and m.content is not none %}R{% endif %}",
-    "tools without calls": "{% if m.role == 'assistant' and tools and not m.tool_calls %}R{% endif %}",
-    "calls without tools": "{% if m.tool_calls and not tools %}R{% endif %}",
-    "tools": "{% if tools %}R{% endif %}",
-    "ids that are not nine letters": EACH.replace("WHERE", "c.id|length != 9"),
-    "a system turn": "{% if m.role == 'system' %}R{% endif %}",
-    "roles that do not alternate": (
-        "{% set at = namespace(i=0) %}{% for x in messages %}{% if x.role in ('user', 'assistant') %}"
-        "{% if (x.role == 'user') != (at.i % 2 == 0) %}R{% endif %}{% set at.i = at.i + 1 %}{% endif %}{% endfor %}"
-    ),
-    "an answer at the end": "{% if loop.last and m.role == 'assistant' %}R{% endif %}",
-    "content that is no text": "{% if m.content is not string %}R{% endif %}",
-    "arguments that are no text": EACH.replace("WHERE", "c.function.arguments is not string"),
-    "arguments that are text": EACH.replace("WHERE", "c.function.arguments is string"),
-    "several calls": "{% if m.tool_calls and m.tool_calls|length > 1 %}R{% endif %}",
-    "a thought beside content": "{% if m.reasoning_content and m.content %}R{% endif %}",
-}
+REFUSALS = table(__file__, "refusals")
 # No usual template does this: the calls are not asked for in a form of their own, nor is the content.
-NOT_ASKED = {
-    "content without calls": "{% if m.role == 'assistant' and m.content and not m.tool_calls %}R{% endif %}",
-    "ids that are not 24 letters": EACH.replace("WHERE", "c.id|length != 24"),
-    "a user first": "{% if loop.first and m.role != 'system' %}R{% endif %}",
-    "calls without results": (
-        "{% if m.tool_calls and (loop.last or messages[loop.index0 + 1].role != 'tool') %}R{% endif %}"
-    ),
-    "calls without a thought": "{% if m.tool_calls and not m.reasoning_content %}R{% endif %}",
-}
+NOT_ASKED = table(__file__, "not_asked")
 # Two of these refuse every message with calls, with a thought, or with content, or all that they need is not asked for.
 CONTRADICTORY = [
     {"calls without tools", "tools without calls"},

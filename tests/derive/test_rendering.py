@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import table
 from tests.work import at_most
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate
@@ -16,20 +17,7 @@ def render(source: str, **kwargs: object) -> str:
 
 @pytest.mark.parametrize(
     ("source", "text"),
-    [
-        ("{{ messages | tojson }}", '[{"role": "user", "content": "é<b>"}]'),
-        ("{{ {'b': 1, 'a': 2} | tojson(indent=2, sort_keys=true) }}", '{\n  "a": 2,\n  "b": 1\n}'),
-        ("  {% if true %}\nx\n  {% endif %}\n", "x\n"),
-        ("{% for x in range(5) %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endfor %}", "01"),
-        ("{% generation %}x{% endgeneration %}", "x"),
-        ("{{ bos_token ~ 1 ~ none ~ eos_token }}", "<s>1None</s>"),
-        ("{{ strftime_now('%Y') | length }}", "4"),
-        ("{{ add_generation_prompt }} {{ tools }} {{ documents }}", "False None None"),
-        ("{% set ids = [] %}{% set _ = ids.append('a') %}{{ ids | length }}", "1"),
-        ("{% for a in [1, 2, 3] if a > 1 %}{{ loop.index }}{{ loop.last }}{% endfor %}", "1False2True"),
-        ("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(1) ~ m(2) }}", "<1><2>"),
-        ("{{ flag }}", "yes"),
-    ],
+    table(__file__, "renders_as_transformers_does"),
 )
 def test_renders_as_transformers_does(source: str, text: str) -> None:
     assert render(source, flag="yes") == text

@@ -6,12 +6,11 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import run
 from tests.derive.turns import derived
 from tests.integrations.cases import TOOLS, cases
-from toolgram.cli.app import app
 from toolgram.export.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template
 
 
@@ -87,10 +86,10 @@ def test_transformers_reads_it_as_the_format_does(name: str) -> None:
 
 
 def test_the_command_writes_it_and_says_what_it_cannot() -> None:
-    result = CliRunner().invoke(app, ["export", "hermes", "--target", "response_template"])
+    result = run("export", "hermes", "--target", "response_template")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["fields"]["tool_calls"]["content"] == "json"
     assert "note: repairs" in result.stderr
-    assert CliRunner().invoke(app, ["export", "hermes", "--target", "response_template", "--json"]).exit_code == 0
-    result = CliRunner().invoke(app, ["export", "lfm2", "--target", "response_template"])
+    assert run("export", "hermes", "--target", "response_template", "--json").exit_code == 0
+    result = run("export", "lfm2", "--target", "response_template")
     assert LEFT_OUT in result.stderr

@@ -10,6 +10,7 @@ import pytest
 import toolgram
 from tests.derive.turns import derived, source
 from tests.streams import check_events, cut, merged, run
+from tests.tables import table
 from toolgram.call_ids import random_call_ids
 from toolgram.check import check_format
 from toolgram.derive.report import DeriveReport
@@ -41,13 +42,7 @@ def test_python_calls_are_read_as_python_whatever_history_prints(name: str) -> N
 
 @pytest.mark.parametrize(
     ("text", "content"),
-    [
-        (" Hello, you.", "Hello, you."),
-        ("Hello, you.", "Hello, you."),
-        ("   indented ", "  indented "),
-        (" \n", None),
-        ("", None),
-    ],
+    table(__file__, "blanks_that_the_template_writes_before_content_are_no_content"),
 )
 def test_blanks_that_the_template_writes_before_content_are_no_content(text: str, content: str | None) -> None:
     fmt = derived("blank_before_content")
@@ -103,14 +98,7 @@ NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments|tojson }}"
 
 @pytest.mark.parametrize(
     "call",
-    [
-        '<call>{"name": "NAME", "arguments": ARGUMENTS</call>',
-        "<call>{'name': 'NAME', 'arguments': ARGUMENTS}</call>",
-        "<call>{'tool': 'NAME', 'with': ARGUMENTS</call>",
-        '<call>{name: "NAME", arguments: ARGUMENTS}</call>',
-        '<call>{"name": NAME, "arguments": ARGUMENTS}</call>',
-        '<call>{"name": "NAME" "arguments": ARGUMENTS}</call>',
-    ],
+    table(__file__, "calls_that_are_nearly_json_are_read_as_they_are_printed"),
 )
 def test_calls_that_are_nearly_json_are_read_as_they_are_printed(call: str) -> None:
     fmt = toolgram.derive_format(TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", ARGUMENTS) + ENDS)
@@ -119,15 +107,7 @@ def test_calls_that_are_nearly_json_are_read_as_they_are_printed(call: str) -> N
     assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]
 
 
-STRINGS = [
-    "<call>NAME ARGUMENTS</call>",
-    "[TOOL] NAME: ARGUMENTS\n",
-    "@NAME(ARGUMENTS)\n",
-    '<call name="NAME" with=ARGUMENTS/>',
-    "<call><name>NAME</name><with>ARGUMENTS</with></call>",
-    "<|call|>NAME<|id|>{{ c.id }}<|with|>ARGUMENTS<|done|>",
-    '<call>["NAME", ARGUMENTS]</call>',
-]
+STRINGS = table(__file__, "strings")
 VALUES: list[dict[str, Any]] = [{}, {"a": 1, "b": 'x "y" \\ \n\u00e9'}, {"a": {"b": ["<call>", {}]}}]
 
 
@@ -156,15 +136,7 @@ def test_arguments_as_a_json_string_outside_json(call: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "status"),
-    [
-        (r'"{\"a\": 1', "truncated"),
-        (r'"{\"a\": 1}', "truncated"),
-        (r'"{\"a\": 1} x" [/TOOL]', "malformed"),
-        (r'"{\"a\": 1,}" [/TOOL]', "complete"),
-        (r'"" [/TOOL]', "complete"),
-        (r'"hello" [/TOOL]', None),
-        (r'"[1]" [/TOOL]', None),
-    ],
+    table(__file__, "a_string_that_is_cut_off_or_wrong"),
 )
 def test_a_string_that_is_cut_off_or_wrong(written: str, status: str | None) -> None:
     fmt = derived("string_behind_name")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import toolgram
@@ -14,6 +15,16 @@ UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
 READ_ONLY = frozenset(
     {"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call", "url_values"}
 )
+# Parts of templates that rows name: for each call and what is in it, and for each of its arguments.
+PARTS = {
+    "CALLS": "{% for c in m.tool_calls %}",
+    "NAME": "{{ c.function.name }}",
+    "ARGUMENTS": "{{ c.function.arguments|tojson }}",
+    "EACH": "{% for k, v in c.function.arguments.items() %}",
+    "VALUE": "{{ v if v is string else v|tojson }}",
+    "CONTENT": "{{ m.content if m.content }}",
+    "END": "{% endfor %}",
+}
 SHARED = Path(__file__).parents[2].parent / "shared"
 
 
@@ -25,3 +36,8 @@ def source(name: str) -> str:
 def derived(name: str) -> toolgram.Format:
     """The format that is derived from one of them."""
     return toolgram.derive_format(source(name), bos_token="<s>", eos_token="</s>")
+
+
+def filled(text: str) -> str:
+    """A template with the parts that it names, as `$NAME`."""
+    return re.sub(r"\$(" + "|".join(PARTS) + ")", lambda found: PARTS[found[1]], text)

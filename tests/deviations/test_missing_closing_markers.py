@@ -8,19 +8,12 @@ import pytest
 
 import toolgram
 from tests.derive.turns import TEMPLATES
+from tests.own_format import OWN, load_own
 from tests.properties.selection import quarter
-from toolgram.spec.files import spec_from_texts
+from tests.tables import table
 
 REASONS = (None, "stop", "length")
-MISSED = [
-    "apertus", "apriel", "cohere_command3", "cohere_command4", "deepseek_r1", "deepseek_v3", "deepseek_v31",
-    "deepseek_v32",
-    "deepseek_v4", "deepseek_v41", "dots", "ernie45", "functiongemma", "gemma4", "gigachat35", "hermes", "internlm2",
-    "jamba",
-    "kimi_k2", "kimi_k3", "kimi_vl", "longcat", "mimo", "minimax_m1", "minimax_m2", "minimax_m3", "nemotron_v2",
-    "plamo3",
-    "qwen3_coder", "seed_oss", "step3", "step5",
-]  # fmt: skip
+MISSED = table(__file__, "missed")
 
 
 def missed(fmt: toolgram.Format) -> dict[str, frozenset[str]]:
@@ -81,53 +74,16 @@ def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str,
     assert kinds(fmt, call + "<|im_end|>" + other + "<|im_end|>\n", "stop") == []
 
 
-def own(closed_by: str) -> toolgram.Format:
-    """A format of one's own: a list of calls in tags, each of them in tags, and no example."""
-    grammar = (
-        "%import .common.json (arguments)\nstart: (TEXT | _calls)*\n"
-        '_calls: LIST (call)* END_LIST?\ncall: CALL NAME arguments END_CALL?\nLIST: "<list>"\nEND_LIST: "</list>"\n'
-        'CALL: "<call>"\nEND_CALL: "</call>"\nNAME: /[A-Za-z]{1,64}/\n%declare TEXT\n'
-    )
-    machine = f"""
-format: {{title: Own, parser: earley, {closed_by}}}
-machine:
-  import: [{{fragment: object_arguments}}]
-  states:
-    - {{names: [WAITING_FOR_TOOL, WAITING_FOR_ARGUMENTS_START], tags: [held]}}
-    - {{name: PARSING_NAME, tags: [name, held]}}
-    - {{name: TOOL_COMPLETE, tags: [content], text: WAITING_FOR_TOOL_START}}
-  transitions:
-    - {{trigger: LIST, source: [content, malformed], dest: WAITING_FOR_TOOL}}
-    - {{trigger: CALL, source: [WAITING_FOR_TOOL, TOOL_COMPLETE], dest: PARSING_NAME}}
-    - {{trigger: NAME, source: PARSING_NAME, dest: WAITING_FOR_ARGUMENTS_START, after: name}}
-    - {{trigger: END_CALL, source: [TOOL_COMPLETE, malformed], dest: TOOL_COMPLETE}}
-    - {{trigger: END_LIST, source: [TOOL_COMPLETE, malformed], dest: WAITING_FOR_TOOL_START}}
-"""
-    path = Path(toolgram.get_format("hermes").spec.grammar_path)
-    spec = spec_from_texts(
-        grammar, "own.lark", machine, str(path.parents[1] / "machines/own.yaml"), (str(path.parent),)
-    )
-    return toolgram.Format(spec)
-
-
-CALL = '<call>f{"a": 1}'
-
-
 @pytest.mark.parametrize(
     ("text", "missing"),
-    [
-        (f"<list>{CALL}</call>{CALL}</call></list>Done.", 0),
-        (f"<list>{CALL}</call>{CALL}</call>Done.", 1),  # the list
-        (f"<list>{CALL}{CALL}</call></list>Done.", 1),  # a call
-        (f"<list>{CALL}</list>Done.", 1),
-        (f"<list>{CALL}</call>", 1),
-        ("<list>Done.", 0),  # there is no call that could owe anything
-    ],
+    table(__file__, "a_format_of_ones_own_reports_what_it_declares"),
 )
-def test_a_format_of_ones_own_reports_what_it_declares(text: str, missing: int) -> None:
-    fmt = own("closed_by: {LIST: END_LIST, CALL: [END_CALL]}")
+def test_a_format_of_ones_own_reports_what_it_declares(text: str, missing: int, tmp_path: Path) -> None:
+    grammar, machine = ((OWN / f"listed.{ending}").read_text("utf-8") for ending in ("lark", "yaml"))
+    assert "unclosed_envelope" not in kinds(load_own(tmp_path, grammar, machine), text, "stop")
+    declaring = machine.replace("call_ids: call_24}", "closed_by: {LIST: END_LIST, CALL: [END_CALL]}}")
+    fmt = load_own(tmp_path, grammar, declaring)
     assert kinds(fmt, text, "stop").count("unclosed_envelope") == missing
-    assert "unclosed_envelope" not in kinds(own("call_ids: call_24"), text, "stop")
 
 
 def test_fragments_declare_pairs_under_the_names_that_an_import_gives() -> None:

@@ -10,21 +10,10 @@ import pytest
 import toolgram
 from tests.own_format import load_own
 from tests.streams import assert_same_however_split
+from tests.tables import table
 
-MARKERS = {
-    "granite_3": ("<think>", "</think>"),
-    "hermes": ("<think>", "</think>"),
-    "lfm2": ("<think>", "</think>"),
-    "mistral_v11": ("[THINK]", "[/THINK]"),
-    "qwen3_coder": ("<think>", "</think>"),
-}
-CALLS = {
-    "granite_3": '<|tool_call|>[{"name": "f", "arguments": {}}]',
-    "hermes": '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>',
-    "lfm2": "<|tool_call_start|>[f()]<|tool_call_end|>",
-    "mistral_v11": "[TOOL_CALLS]f[ARGS]{}",
-    "qwen3_coder": "<tool_call>\n<function=f>\n</function>\n</tool_call>",
-}
+MARKERS = table(__file__, "markers")
+CALLS = table(__file__, "calls")
 TEMPLATES = Path(__file__).parents[1] / "derive" / "templates"
 
 

@@ -17,6 +17,7 @@ import jsonschema
 import toolgram
 from tests.export.engines import Engine, Engines, plain_engines, sample
 from tests.export.writing import mutated, random_output
+from tests.tables import table
 from toolgram.export import TARGETS, export_request, expression
 from toolgram.runtime.code_marks import CodeMarks
 from toolgram.runtime.stream import LATE_CALL
@@ -30,16 +31,7 @@ PROMPTS = {"functionary_v3_2": ">>>"}
 # Said of arguments that the schema leaves open, of free text that begins or ends as a closer does, and of values whose
 # text has a marker in it that neither opens nor closes anything there. A call in code or in a thought is text to the
 # parser, and a thought may be all that there is: grammars know neither.
-TOLERATED = {
-    "undeclared_argument",
-    "repeated_argument",
-    "surplus_closer",
-    "unfinished_marker",
-    "unopened_reasoning",
-    "stray_marker",
-    "quoted_call",
-    "assumed_reasoning",
-}
+TOLERATED = set(table(__file__, "tolerated"))
 
 
 def tool(name: str, properties: dict[str, Any], required: Sequence[str] = (), **more: Any) -> dict[str, Any]:
@@ -48,30 +40,7 @@ def tool(name: str, properties: dict[str, Any], required: Sequence[str] = (), **
     return {"type": "function", "function": {"name": name, "parameters": schema}}
 
 
-TOOLS = [
-    tool(
-        "get_weather",
-        {
-            "city": {"type": "string"},
-            "days": {"type": "integer", "minimum": 1, "maximum": 14},
-            "unit": {"enum": ["celsius", "fahrenheit"]},
-        },
-        ["city"],
-    ),
-    tool("get_time", {}, additionalProperties=False),
-    tool(
-        "search_docs",
-        {
-            "query": {"type": "string"},
-            "tags": {"type": "array", "items": {"type": "string"}},
-            "exact": {"type": "boolean"},
-            "score": {"type": "number"},
-            "limit": {"type": ["integer", "null"]},
-        },
-        ["query", "exact"],
-        additionalProperties=False,
-    ),
-]
+TOOLS = table(__file__, "tools")
 
 
 @cache

@@ -23,6 +23,7 @@ from tests.export.measuring import (
 )
 from tests.export.writing import random_output
 from tests.properties.selection import every_format, quarter
+from tests.tables import table
 from tests.work import at_most
 from toolgram.export import export_request, expression
 
@@ -41,24 +42,7 @@ def test_every_export_in_its_engine(name: str, target: str) -> None:
 
 # --- values in the format's own notation --------------------------------------------------------------------------
 
-NOTATED = [
-    tool(
-        "f",
-        {
-            "any": {},
-            "map": {"type": "object"},
-            "object": {
-                "type": "object",
-                "properties": {"x y": {"type": "string"}, "z": {"type": ["null", "integer"]}},
-                "required": ["z"],
-                "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[a-z]+$"}},
-            },
-            "listed": {"enum": ["a", None, 1, {"k": ["v"]}]},
-        },
-        ["any", "map"],
-        additionalProperties=False,
-    )
-]
+NOTATED = table(__file__, "notated")
 OWN = [name for name in toolgram.format_names() if toolgram.get_format(name).spec.notation]
 
 

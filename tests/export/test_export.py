@@ -14,6 +14,7 @@ import pytest
 import toolgram
 from tests.export.measuring import TOOLS, tool
 from tests.properties.selection import every_format, formats_of
+from tests.tables import table
 from toolgram.export import TARGETS
 
 
@@ -82,40 +83,16 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not any("installed" in note for note in made.notes)
 
 
-NUMBER = {"type": "regex", "pattern": "[0-9]+"}
-
-
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        ({"target": "yacc"}, "unknown target 'yacc'"),
-        ({"tool_choice": "maybe"}, "unknown tool_choice 'maybe'"),
-        ({"tool_choice": ["gone"]}, "'gone', which is not declared"),
-        ({"tool_choice": {"type": "allowed_tools", "tools": 3}}, "allows no tools that can be read"),
-        ({"tool_choice": {"type": "function", "function": 3}}, "names no function"),
-        ({"tool_choice": {"type": "function", "function": {"name": "gone"}}}, "'gone', which is not declared"),
-        ({"tools": None, "tool_choice": "required"}, "no tools are given"),
-        ({"tools": [{"parameters": {}}]}, r"tools\[0\]: it has no name"),
-        ({"tools": [TOOLS[0], TOOLS[0]]}, "declared twice"),
-        ({"tools": [tool("f", {"a": {"type": "text"}})]}, "not a valid JSON Schema: #/properties/a/type"),
-        ({"tools": [tool("f", {"a": {"$ref": "#/$defs/A"}})]}, "leads nowhere"),
-        ({"tools": [tool("f", {"a": {"type": "string", "pattern": "("}})]}, "not a regular expression"),
-        ({"tools": [tool("f[ARGS]", {})]}, "its name contains the marker '\\[ARGS\\]'"),
-        ({"tools": [tool("two words", {})]}, "cannot be called in mistral_v11: a name is"),
-        ({"tools": [tool("f", {"a": {"$ref": "#/properties/a"}})]}, "leads back to itself"),
-        ({"tools": [tool("f", {"a": {"$ref": "#"}}, allOf=[{"$ref": "#"}])]}, "leads back to itself"),
+        *table(__file__, "one_clear_error"),
         ({"tools": [tool("f", {"a": {"const": nested(3000)}})]}, "nests deeper than 128"),
         ({"tools": [tool("f", {"\ud800": {"type": "string"}})]}, "surrogates not allowed"),
         ({"tools": [tool("f\ud800", {})]}, "half a character"),
-        ({"target": "ebnf", "tools": [tool("f", {"a": False}, ["a"])]}, "the parameters of 'f': .* no value fits"),
-        ({"tools": [{"type": "custom", "name": "code"}]}, r"tools\[0\]: 'code' has the type custom"),
-        ({"tools": [{"type": "custom", "custom": {"name": "code"}}]}, r"tools\[0\]: 'code' has the type custom"),
-        ({"answer_format": NUMBER}, "llguidance has none of"),
-        ({"target": "structural_tag", "json_schema": {}, "answer_format": NUMBER}, "give one of them"),
-        ({"json_schema": {"type": "strnig"}}, "json_schema: not a valid JSON Schema"),
         ({"json_schema": {"const": {1, 2}}}, "not a JSON Schema"),
     ],
 )

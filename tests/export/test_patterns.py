@@ -147,21 +147,8 @@ def test_numbers_between_bounds(low: float | None, high: float | None, above: bo
 def test_a_string_is_what_json_reads(target: str) -> None:
     """In any combination of two: characters of every kind, escapes, and what is neither."""
     parts = [
-        *"a/é𝄞'<",
-        "\x7f",
-        "\u2028",
-        "\\n",
-        "\\/",
-        "\\u12aF",
-        '\\"',
-        "\\\\",
-        "\\u12a",
-        "\\x",
-        "\\",
-        "\x00",
-        "\n",
-        '"',
-    ]
+        *"a/é𝄞'<", "\x7f", "\u2028", "\\n", "\\/", "\\u12aF", '\\"', "\\\\", "\\u12a", "\\x", "\\", "\x00", "\n", '"',
+    ]  # fmt: skip
     made = toolgram.get_format("hermes").export(target, [tool("f", {"a": {"type": "string"}}, ["a"])], "required")
     engine = plain_engines().load(target, made.text)
     for text in map("".join, itertools.product(parts, repeat=2)):

@@ -16,6 +16,7 @@ from tests.derive.turns import READ_ONLY, TEMPLATES, source
 from tests.export.engines import Engine, Engines, plain_engines
 from tests.export.measuring import WRITTEN
 from tests.properties.selection import quarter
+from tests.tables import table
 from toolgram.export import Export
 from toolgram.export.normalising import normal_form
 from toolgram.observing.probes import TOOLS as TOOLS_OF_PROBES
@@ -135,16 +136,7 @@ def test_real_templates_export(template: str) -> None:
 
 
 # What an export writes differently from the template: template -> words of the note that says so.
-WRITTEN_OTHERWISE = {
-    "arguments_as_string": OTHERWISE[0],
-    "corner_brackets": "whatever comes after it",  # the marker is in text
-    "open_values": OTHERWISE[2],
-    "openai_objects": OTHERWISE[0],
-    "pipes": "whatever comes after it",
-    "python_whole_dict": OTHERWISE[1],
-    "string_behind_name": OTHERWISE[0],
-    "unicode_tri": "whatever comes after it",
-}
+WRITTEN_OTHERWISE = table(__file__, "written_otherwise")
 # Templates that print text between quotes as it is, so that a string goes over a line end; an export escapes it.
 UNESCAPED = {"python_all_quoted", "python_tokens"}
 FIXTURES = sorted(path for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)

@@ -11,26 +11,14 @@ import json
 import random
 
 from tests.export.schema_pool import values
+from tests.tables import table
 from toolgram.export import expressions as ex
 from toolgram.export.notations import BASE
 from toolgram.export.texts import text_automaton
 from toolgram.export.writing import narrowed
 
 LEAVES = {"string": '"y z"', "integer": "-12", "number": "0.5e+3", "any": "[]", "rest": 'q"', "escape": "\\n"}
-PROSE = (
-    "",
-    "Hello.",
-    "Is 3 < 4?\n",
-    "a [list] of {things}",
-    "<",
-    "[",
-    "{",
-    "<tool",
-    "[TOOL",
-    "naïve ☕ 🎉",
-    "\n\n",
-    "`x`",
-)
+PROSE = table(__file__, "prose")
 
 
 class Writer:

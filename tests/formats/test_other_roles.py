@@ -12,26 +12,12 @@ import toolgram
 from tests.generators.calls_in_halves import simple_call
 from tests.properties.selection import quarter, some
 from tests.streams import calls_of, check_events, check_message, cut, merged, run
+from tests.tables import table
 
 NAMES = toolgram.format_names()
 
 # Their templates write no such message, or one that the model may write as well.
-NONE_DECLARED = {
-    "dots",
-    "ernie45",
-    "granite_20b_fc",
-    "hunyuan_a13b",
-    "hy_v3",
-    "hy_v4",
-    "inkling",
-    "iquest_q1",
-    "kimi_k3",
-    "muse",
-    "muse_glimmer",
-    "plamo3",
-    "poolside_v1",
-    "spark25",
-}
+NONE_DECLARED = set(table(__file__, "none_declared"))
 DECLARED = [name for name in NAMES if name not in NONE_DECLARED]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
 import httpx
 import openai
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,40 +121,17 @@ def fresh() -> None:
 
 
 def test_a_conversation_with_calls_and_results_comes_back_as_the_template_writes_it(llama: str) -> None:
-    call: Any = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
-    said: Any = [
-        {"role": "developer", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c1", "content": "1"},
-    ]
-    openai_at(llama).chat.completions.create(model="m", messages=said, tools=[TOOL])
+    said = yaml.safe_load(Path(__file__).with_name("conversation.yaml").read_text(encoding="utf-8"))
+    openai_at(llama).chat.completions.create(model="m", tools=[TOOL], **said["chat"])
     chat = LLAMA.bodies[-1]["prompt"]
     assert '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call><|im_end|>' in chat
     assert "one\ntwo<|im_end|>" in chat
     assert chat.startswith("<|im_start|>system\nBe brief.\n\nFunctions:\n")
-    openai_at(llama).responses.create(
-        model="m",
-        instructions="Be brief.",
-        input=[
-            {"role": "user", "content": [{"type": "input_text", "text": "one\ntwo"}]},
-            {"type": "function_call", "call_id": "c1", "name": "add", "arguments": '{"a": 1}'},
-            {"type": "function_call_output", "call_id": "c1", "output": "1"},
-        ],
-        tools=[{"type": "function", **TOOL["function"]}],
-    )
+    flat: Any = {"type": "function", **TOOL["function"]}
+    openai_at(llama).responses.create(model="m", tools=[flat], **said["responses"])
     assert LLAMA.bodies[-1]["prompt"] == chat
-    anthropic_at(llama).messages.create(
-        model="m",
-        max_tokens=9,
-        system="Be brief.",
-        messages=[
-            {"role": "user", "content": "one\ntwo"},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "1"}]},
-        ],
-        tools=[{"name": "add", "description": "d", "input_schema": PARAMETERS}],
-    )
+    tool: Any = {"name": "add", "description": "d", "input_schema": PARAMETERS}
+    anthropic_at(llama).messages.create(model="m", tools=[tool], **said["messages"])
     assert LLAMA.bodies[-1]["prompt"] == chat
 
 

@@ -184,22 +184,9 @@ def test_numbers_can_need_the_key() -> None:
 
 
 READERS = (read_chat, read_responses, read_messages)
-ODD_VALUES: list[Any] = [
-    None,
-    True,
-    0,
-    10**400,
-    1.5,
-    float("inf"),
-    "",
-    "x",
-    "\ud800",
-    [],
-    [[1]],
-    [{}],
-    {},
-    {"type": []},
-]
+ODD_VALUES: Any = [
+    None, True, 0, 10**400, 1.5, float("inf"), "", "x", "\ud800", [], [[1]], [{}], {}, {"type": []},
+]  # fmt: skip
 
 
 @settings(max_examples=2 * settings().max_examples)

@@ -11,20 +11,13 @@ import pytest
 import toolgram
 from tests.cli.running import check_row, rows_beside
 from tests.gateway.servers import TEMPLATE
+from tests.tables import table
 from toolgram.derive import doctor
 from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.engine import Found
 from toolgram.gateway.loading import TemplateFiles, files_of, load_model, not_fitting
 
-TOKENS = {
-    "bos_token": {"content": "<s>"},
-    "eos_token": "<|im_end|>",
-    "added_tokens_decoder": {
-        "1": {"content": "<|im_end|>", "special": True},
-        "2": {"content": "<tool_call>", "special": False},
-        "3": {"content": "~~odd~~", "special": True},
-    },
-}
+TOKENS = table(__file__, "tokens")
 
 
 def test_a_directory_of_model_files(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from tests.gateway.servers import (
     post,
     running,
 )
+from tests.tables import table
 from toolgram.cli.serving import Upstream, configured
 from toolgram.errors import ToolgramError
 from toolgram.gateway.engine import NoServer
@@ -138,13 +139,7 @@ FILES = TemplateFiles(TEMPLATE, eos_token="<|im_end|>")
 
 @pytest.mark.parametrize(
     ("kind", "listed", "given", "asked", "heard"),
-    [
-        ("openai", ["served"], {}, "served", "served"),
-        ("vllm", ["served"], {"name": "mine"}, "served", "mine"),
-        ("ollama", ["first", "second"], {"name": "second"}, "second", "second"),
-        ("openai", ["first", "second"], {"name": "mine", "served": "second"}, "second", "mine"),
-        ("vllm", ["first"], {"served": "not-listed"}, "not-listed", "not-listed"),
-    ],
+    table(__file__, "clients_and_the_server_have_their_own_name"),
 )
 def test_clients_and_the_server_have_their_own_name(
     kind: str, listed: list[str], given: dict[str, str], asked: str, heard: str
@@ -166,13 +161,7 @@ def test_a_server_that_lists_no_model_is_asked_for_none() -> None:
 
 @pytest.mark.parametrize(
     ("listed", "heard"),
-    [
-        ("/home/me/models/Qwen3-8B/", "Qwen3-8B"),
-        ("C:\\models\\tiny.gguf", "tiny.gguf"),
-        ("./out/tiny", "tiny"),
-        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
-        ("llama3.1:8b", "llama3.1:8b"),
-    ],
+    table(__file__, "a_name_for_clients_is_no_path"),
 )
 def test_a_name_for_clients_is_no_path(listed: str, heard: str) -> None:
     script = Script(kind="openai", listed=[listed])

@@ -23,25 +23,12 @@ from automata.fa.dfa import DFA
 from automata.fa.nfa import NFA
 
 import toolgram
+from tests.tables import table
 from toolgram.check.languages import ARGUMENTS, LIST, OBJECT, RUNS, VALUE, WS, grammar_automaton, samples
 from toolgram.spec.data import TEXT, Literal, Spec
 
 PROSE = ("x", "Sure.", "Here is", "naïve 你好", "it's", '"q"', "1 < 2", "a\\b", "50%", "a; b", "- \t1.", "👍")
-RUN_CANDIDATES = (
-    "f",
-    "get_weather",
-    "a.b-c",
-    "i1",
-    "abc123def",
-    "0",
-    "12",
-    "k",
-    "city",
-    "functions.f:0",
-    " ",
-    "\n",
-    "  ",
-)
+RUN_CANDIDATES = table(__file__, "run_candidates")
 NAMES = ("f", "get_weather", "search")
 KEYS = ("a", "b", "city", "name", "arguments")
 STRINGS = ("", "x", "Paris", "a b", '"', "\\", "'", "{", "}", "]", ")", "\n", "é👍", "<b>", "007")
@@ -313,9 +300,3 @@ def _shortest_end(found: Walks, state: int) -> list[str]:
         symbol, state = min(found.edges[state], key=lambda way: found.to_end[way[1]])
         word.append(symbol)
     return word
-
-
-def random_output(name: str, rng: random.Random) -> str:
-    """A random valid output of a shipped format."""
-    found = walks(name)
-    return found.write(found.word(rng), rng)

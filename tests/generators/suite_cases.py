@@ -14,11 +14,13 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import toolgram
-from tests.integrations.writers import WRITERS, Call, Turn, can_write
+from tests.integrations.writers import WRITERS, Call, Turn, can_write, turn_of
+from tests.tables import table
 
 Case: TypeAlias = dict[str, Any]
 
@@ -31,34 +33,12 @@ BARE = frozenset({"functionary_v3_2", "glm4", "llama3_json", "xlam"})
 MESSAGES = frozenset(
     {"beam", "functionary_v3_2", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}
 )
-PYTHON = frozenset({"lfm2", "llama4_pythonic", "minicpm3", "olmo3"})
 
 WEATHER: Call = ("get_weather", {"city": "Paris", "days": 2})
 ROME: Call = ("get_weather", {"city": "Rome", "days": 7})
 NOW: Call = ("now", {})
-CODE: Call = ("run", {"code": 'def f(x):\n    return [x, "a"]\n'})
-NESTED: Call = ("search", {"query": "naïve", "filters": {"a": {"b": [1, 2.5, {"c": "d"}]}}, "tags": ["x", 'y "z"']})
-TYPES: Call = ("search", {"query": "42", "limit": -7, "score": 0.5, "exact": False, "tags": []})
-
-TURNS: tuple[tuple[str, Turn, str], ...] = (
-    ("text", Turn("", content="It is sunny in Paris."), "An answer without a call is content."),
-    ("signs", Turn("", content="Is 1 < 2, or {not} [so]?"), "Signs that begin no marker are content."),
-    ("unicode", Turn("", content="Grüße aus 東京 👍 — ça va?"), "Letters of every script are content."),
-    ("lines", Turn("", content="First.\n\n* a\n* b\n\nLast."), "An answer in several paragraphs is content."),
-    ("one-call", Turn("", calls=(WEATHER,)), "One call and nothing else."),
-    ("no-arguments", Turn("", calls=(NOW,)), "A call without arguments has an empty object."),
-    ("two-calls", Turn("", calls=(WEATHER, NOW)), "Two calls, in order."),
-    ("three-calls", Turn("", calls=(WEATHER, CODE, NOW)), "Three calls, in order."),
-    ("equal-calls", Turn("", calls=(WEATHER, WEATHER)), "The same call twice is two calls."),
-    ("text-call", Turn("", content="Let me look.", calls=(WEATHER,)), "Text before a call is content."),
-    ("call-text", Turn("", calls=(WEATHER,), after="That is all."), "Text after a call is content."),
-    ("text-call-text", Turn("", content="First.", calls=(NOW,), after="Last."), "Text around a call is one content."),
-    ("code", Turn("", calls=(CODE,)), "Code with quotes, brackets and line ends is one string."),
-    ("nested", Turn("", calls=(NESTED,)), "Objects and lists in arguments keep their structure."),
-    ("types", Turn("", calls=(TYPES,)), "Each value has its declared type; digits may be a string."),
-    ("thought-text", Turn("", "They greet me.", "Hello!"), "A thought is reasoning, and the answer is content."),
-    ("thought-call", Turn("", "They want the weather.", calls=(WEATHER,)), "A thought is reasoning; a call follows."),
-    ("thought-text-calls", Turn("", "Hm.", "Let me look.", (WEATHER, NOW)), "A thought, an answer and two calls."),
+TURNS: tuple[tuple[str, Turn, str], ...] = tuple(
+    (row["label"], replace(turn_of(row), label=""), row["why"]) for row in table(__file__, "turns")
 )
 _AFTER_NAME = re.compile(
     r"""(?::\d)?(?:[<\[][^<>\[\]]{1,60}[>\]]|["'(>]+|:?\s|<(?=a)|\{)"""

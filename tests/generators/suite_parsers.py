@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import toolgram
+from tests.tables import table
 from toolgram.derive.comparing import markers_of
 from toolgram.export.response_templates import write_response_template
 from toolgram.names import known_names
@@ -35,41 +36,7 @@ CHOSEN: dict[tuple[str, str], tuple[str | None, str | None]] = {
 OWN_TOKENIZER = {("mistral_v3", "vllm"), ("mistral_v11", "vllm"), ("gpt_oss", "vllm")}
 # The template of a model of the family among those that llama.cpp has for its own tests. The one of Mistral v3 prints
 # ids and no blank, as no other of its family does.
-OF_LLAMA_CPP = {
-    "apertus": "Apertus-8B-Instruct",
-    "apriel": "Apriel-1.6-15b-Thinker-fixed",
-    "cohere_command3": "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
-    "cohere_command4": "Cohere2MoE",
-    "deepseek_v3": "llama-cpp-deepseek-r1",
-    "deepseek_v31": "deepseek-ai-DeepSeek-V3.1",
-    "deepseek_v32": "deepseek-ai-DeepSeek-V3.2",
-    "deepseek_v4": "deepseek-ai-DeepSeek-V4",
-    "functionary_v3_2": "meetkai-functionary-medium-v3.2",
-    "gemma4": "google-gemma-4-31B-it",
-    "gigachat3": "GigaChat3.1-10B-A1.8B",
-    "glm45": "GLM-4.6",
-    "glm47": "GLM-4.7-Flash",
-    "gpt_oss": "openai-gpt-oss-120b",
-    "granite_3": "ibm-granite-granite-3.3-2B-Instruct",
-    "hermes": "Qwen-Qwen3-0.6B",
-    "hy_v3": "tencent-Hy3",
-    "kimi_k2": "Kimi-K2-Thinking",
-    "kimi_k3": "Kimi-K3",
-    "lfm2": "LFM2-8B-A1B",
-    "ling3": "inclusionai-ling-3.0-flash",
-    "llama3_json": "meta-llama-Llama-3.3-70B-Instruct",
-    "minicpm5": "openbmb-MiniCPM5-1B",
-    "minimax_m1": "MiniMax-M1",
-    "minimax_m2": "MiniMax-M2",
-    "minimax_m3": "MiniMax-M3",
-    "mistral_v11": "Mistral-Small-3.2-24B-Instruct-2506",
-    "muse": "muse-glimmer",
-    "poolside_v1": "poolside-Laguna-XS.2",
-    "qwen3_coder": "Qwen3-Coder",
-    "seed_oss": "ByteDance-Seed-OSS",
-    "solar_open": "upstage-Solar-Open-100B",
-    "spark25": "Spark2.5",
-}
+OF_LLAMA_CPP = table(__file__, "of_llama_cpp")
 ADAPTERS = Path(__file__).resolve().parents[2] / "suite" / "adapters"
 
 

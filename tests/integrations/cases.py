@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import toolgram
-from tests.integrations.writers import WRITERS, Call, Turn, can_write
+from tests.integrations.writers import WRITERS, Turn, can_write, turn_of
+from tests.tables import table
 
 
 @dataclass(frozen=True)
@@ -28,44 +29,8 @@ class Case:
     finish: str = "stop"
 
 
-_WEATHER: Call = ("get_weather", {"city": "Paris"})
-_TIME: Call = ("get_time", {"zone": "Europe/Paris"})
-_FILE: Call = ("write_file", {"path": "/tmp/a.py", "content": 'def f(x):\n\treturn {"a": [x, \'b\', "\\\\"]}\n'})
-_UNICODE: Call = ("write_file", {"path": "naïve/Übung.txt", "content": "日本語 🤔 é ✓ — “so”"})
-_NESTED: Call = ("set_state", {"state": {"rows": [[1, 2], {"deep": {"er": [True, None, -3.5e2]}}], "empty": {}}})
-_TYPES: Call = ("set_state", {"state": {"on": True, "off": None, "n": 3, "x": 3.25, "list": ["a", "b"]}})
-
-TURNS = (
-    Turn("content", content="It is sunny in Paris, {really}: 3 < 4 & [so] on."),
-    Turn("unicode content", content="Grüße aus 東京 🤔🤔 — ça va?"),
-    Turn("content that is JSON", content='{"temperature": 21, "name": "Paris"}'),
-    Turn("content that is a list", content="[1, 2, 3] are numbers."),
-    Turn("reasoning, content", reasoning="They want the weather. Is it {sunny}?", content="It is sunny."),
-    Turn("call", calls=(_WEATHER,)),
-    Turn("content, call", content="Let me look.", calls=(_WEATHER,)),
-    Turn("reasoning, call", reasoning="They want the weather 🤔.", calls=(_WEATHER,)),
-    Turn("reasoning, content, call", reasoning="Hm.", content="Let me look.", calls=(_WEATHER,)),
-    Turn("two calls", calls=(_WEATHER, _TIME)),
-    Turn("content, three calls", content="All three.", calls=(_WEATHER, _TIME, _FILE)),
-    Turn("unicode call", calls=(_UNICODE,)),
-    Turn("escapes", calls=(_FILE,)),
-    Turn("nested", content="Set.", calls=(_NESTED, _TYPES)),
-    Turn("no arguments", calls=(("get_time", {}),)),
-    Turn("call, text after it", content="Before.", calls=(_WEATHER,), after="And that was that."),
-)
-
-
-def _tool(name: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties}
-    return {"type": "function", "function": {"name": name, "description": name, "parameters": parameters}}
-
-
-TOOLS = [
-    _tool("get_weather", city={"type": "string"}),
-    _tool("get_time", zone={"type": "string"}),
-    _tool("write_file", path={"type": "string"}, content={"type": "string"}),
-    _tool("set_state", state={"type": "object"}),
-]
+TURNS = tuple(turn_of(row) for row in table(__file__, "turns"))
+TOOLS: list[dict[str, Any]] = table(__file__, "tools")
 
 
 def can_reason(name: str) -> bool:

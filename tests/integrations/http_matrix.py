@@ -22,8 +22,9 @@ import toolgram
 from tests.integrations.cases import TOOLS, TURNS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, SERVERS_OWN, UNLIMITED, Ask
 from tests.integrations.http_shapes import CLOSED, Shape
-from tests.integrations.vllm_heard import Heard, bare, value
+from tests.integrations.vllm_heard import Heard, bare
 from tests.integrations.writers import Turn
+from tests.json_prefix import value_of
 
 PACES = (None, 1, 3, 40, 0)  # tokens in a step; None: one message, 0: all at once
 FEW = (None, 3, 0)
@@ -39,14 +40,8 @@ MORE = (
 )
 ALL = (*TURNS, *MORE)
 CHOSEN = (
-    "content",
-    "reasoning, content",
-    "call",
-    "content, call",
-    "reasoning, call",
-    "reasoning, two calls",
-    "two calls",
-)
+    "content", "reasoning, content", "call", "content, call", "reasoning, call", "reasoning, two calls", "two calls",
+)  # fmt: skip
 CHOSEN_BY_SIBLINGS = ("content", "reasoning, content", "reasoning, call", "two calls")
 FORM = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 FORMED = (
@@ -376,7 +371,7 @@ def _wrong_calls(heard: Heard, trial: Trial) -> list[str]:
     for (name, arguments), (wanted, expected) in zip(heard.calls, trial.calls, strict=True):
         if name != wanted:
             found.append("wrong name")
-        elif value(arguments) != value(expected):
+        elif value_of(arguments) != value_of(expected):
             found.append("wrong arguments")
     if len(set(heard.ids)) != len(heard.ids):
         found.append("an id twice")
@@ -398,14 +393,15 @@ def _wrong_cut(heard: Heard, trial: Trial) -> str:
     name = trial.calls[0][0]
     if where == "name in Python" and not whole:  # Messages has no call that was cut off: it is text there
         return "" if trial.ask.api == MESSAGES and name in (heard.content or "") else "the call before is lost"
-    if where == "name in Python" and not isinstance(value(whole[0][1]), dict):
+    if where == "name in Python" and not isinstance(value_of(whole[0][1]), dict):
         return "" if whole[0][0] == name else "the call before is lost"
-    if [(name, value(given)) for name, given in whole] != [(name, value(given)) for name, given in trial.calls[:1]]:
+    told, meant_first = ([(name, value_of(given)) for name, given in each] for each in (whole, trial.calls[:1]))
+    if told != meant_first:
         return "the call before is lost"
     if not bare(heard.content).startswith(bare(trial.content)):
         return "content lost"
     for _, arguments in heard.calls[1:]:
-        if isinstance(value(arguments), dict) and not (trial.ask.api == MESSAGES and trial.ask.pace is not None):
+        if isinstance(value_of(arguments), dict) and not (trial.ask.api == MESSAGES and trial.ask.pace is not None):
             return "cut-off call looks complete"
     if where == "arguments" and len(heard.calls) < 2 and "write_file" not in (heard.content or ""):
         return "cut-off call lost"
@@ -414,7 +410,7 @@ def _wrong_cut(heard: Heard, trial: Trial) -> str:
 
 def _wrong_broken(heard: Heard, trial: Trial) -> str:
     """In one message the call is text; streamed, nothing of it is lost."""
-    if any(isinstance(value(arguments), dict) for _, arguments in heard.calls):
+    if any(isinstance(value_of(arguments), dict) for _, arguments in heard.calls):
         return "broken call looks complete"
     said = (heard.content or "") + "".join(name + arguments for name, arguments in heard.calls)
     if "get_weather" not in said or "[1, 2" not in said or '"day": }' not in said:

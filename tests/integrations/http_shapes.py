@@ -131,14 +131,7 @@ def _joined(turn: Turn, calls: str, between: str = "\n") -> str:
 
 
 def _functions(turn: Turn) -> str:
-    def call(name: str, given: dict[str, Any]) -> str:
-        values = "".join(
-            f"<parameter={key}>\n{each if isinstance(each, str) else _json(each)}\n</parameter>\n"
-            for key, each in given.items()
-        )
-        return f"<tool_call>\n<function={name}>\n{values}</function>\n</tool_call>"
-
-    return _joined(turn, "\n".join(call(*each) for each in turn.calls), "\n\n")
+    return _joined(turn, WRITERS["qwen3_coder"](Turn("", calls=turn.calls)), "\n\n")
 
 
 def _functions_and_line(turn: Turn) -> str:
@@ -146,15 +139,7 @@ def _functions_and_line(turn: Turn) -> str:
 
 
 def _minimax(turn: Turn) -> str:
-    def call(name: str, given: dict[str, Any]) -> str:
-        values = "".join(
-            f'<parameter name="{key}">{each if isinstance(each, str) else _json(each)}</parameter>\n'
-            for key, each in given.items()
-        )
-        return f'<invoke name="{name}">\n{values}</invoke>\n'
-
-    made = "".join(call(*each) for each in turn.calls)
-    return _joined(turn, f"<minimax:tool_call>\n{made}</minimax:tool_call>" if made else "")
+    return _joined(turn, WRITERS["minimax_m2"](Turn("", calls=turn.calls)))
 
 
 def _nemo(turn: Turn) -> str:

@@ -32,16 +32,9 @@ PARSERS = {
     "Llama-3.1": ("llama3", None),
 }
 FLAGS = (
-    "--load-format",
-    "dummy",
-    "--mem-fraction-static",
-    "0.5",
-    "--disable-radix-cache",
-    "--chunked-prefill-size",
-    "-1",
-    "--context-length",
-    "60000",
-)
+    "--load-format", "dummy", "--mem-fraction-static", "0.5", "--disable-radix-cache", "--chunked-prefill-size", "-1",
+    "--context-length", "60000",
+)  # fmt: skip
 PACES = (None, 1)
 LONG = 2_000  # tokens of a script; a longer one takes minutes on a CPU
 

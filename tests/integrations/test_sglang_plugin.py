@@ -7,7 +7,6 @@ streamed, for the case that an output was cut off: a detector is not told why it
 from __future__ import annotations
 
 import importlib.util
-import json
 import logging
 import tomllib
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ import toolgram
 from tests.integrations import sglang_stand_in
 from tests.integrations.cases import TOOLS, cases
 from tests.integrations.tokenizers_for_tests import Pieces
+from tests.json_prefix import is_json
 from tests.properties.selection import every_format
 from tests.strategies import outputs
 
@@ -153,9 +153,9 @@ def test_streams_do_not_depend_on_the_cuts(name: str, data: st.DataObject) -> No
     first, second = (Pair(f"toolgram_{name}").streamed(text, size) for size in (1, 7))
     assert first == second
     whole = Pair(f"toolgram_{name}").whole(text)
-    complete = [call for call in first[2] if _is_json(call[1])]
+    complete = [call for call in first[2] if is_json(call[1])]
     if not toolgram.get_format(name).parse(text, TOOLS, finish_reason="stop").malformed:
-        assert [call for call in whole[2] if _is_json(call[1])] == complete
+        assert [call for call in whole[2] if is_json(call[1])] == complete
     assert whole[1] == first[1]
 
 
@@ -165,14 +165,6 @@ def test_a_call_that_only_tools_make_one() -> None:
     wanted = [("get_time", '{"zone": "\\\\d"}')]
     assert Pair("toolgram_functionary_v3_2").whole(text)[2] == wanted
     assert Pair("toolgram_functionary_v3_2").streamed(text, 4)[2] == wanted
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 HERMES = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
@@ -200,7 +192,7 @@ def test_a_call_that_was_cut_off_is_no_complete_one() -> None:
         for heard in (Pair(name).whole(text), Pair(name).streamed(text, 3)):
             ((called, arguments),) = heard[2]
             assert called == "get_time"
-            assert not _is_json(arguments)
+            assert not is_json(arguments)
 
 
 def test_text_behind_a_call_comes_in_the_next_result() -> None:

@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm` builds an environment with it")
 
 from tests.audit.vllm_logs import REAL, Logged, Trial, made, recorded, write
-from tests.integrations.vllm_heard import Heard, value
+from tests.integrations.vllm_heard import Heard
+from tests.json_prefix import value_of
 from toolgram.audit import audit
 from toolgram.audit.comparing import compare
 from toolgram.audit.served import served
@@ -30,7 +31,8 @@ def is_wrong(heard: Heard, trial: Trial) -> bool:
     Of a call that was cut off, any beginning of its arguments will do that cannot be taken for the whole.
     """
     for (name, arguments), (wanted, expected, status) in zip(heard.calls, trial.calls, strict=False):
-        same = value(arguments) == value(expected) if status == "complete" else not isinstance(value(arguments), dict)
+        got = value_of(arguments)
+        same = got == value_of(expected) if status == "complete" else not isinstance(got, dict)
         if name != wanted or not same:
             return True
     return len(heard.calls) != len(trial.calls)

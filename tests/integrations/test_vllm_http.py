@@ -28,8 +28,8 @@ from tests.integrations.http_fleet import ROOT, START, Fleet, flags_of, make_mod
 from tests.integrations.http_matrix import Model, Trial, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.scripted_engine import SLOW
-from tests.integrations.vllm_heard import value
 from tests.integrations.writers import Turn
+from tests.json_prefix import value_of
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -138,7 +138,7 @@ def is_as_it_ended(calls: Sequence[tuple[str, str]], whole: bool) -> bool:
     """Whether there is the one call, whole, or the beginning of it, which is no JSON."""
     if [name for name, _ in calls] != [WRITTEN[0]]:
         return False
-    given = value(calls[0][1])
+    given = value_of(calls[0][1])
     return bool(given == WRITTEN[1] if whole else not isinstance(given, dict))
 
 

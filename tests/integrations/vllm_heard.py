@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,11 +33,3 @@ def bare(text: str | None, without: Sequence[str] = ()) -> str:
     for each in without:
         text = (text or "").replace(each, "")
     return "".join((text or "").split())
-
-
-def value(arguments: str) -> Any:
-    """The arguments as a value; their text where they are none."""
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments

@@ -1,8 +1,8 @@
 """Every shipped format's notation, written by hand: what a model writes for a turn.
 
-Strategy: a notation is a table row. `_notation` puts reasoning, content, calls and text in order, between the markers
-of the row; a function of one call writes the call. Nothing here knows toolgram, so that what is written is a test of
-what is read. `can_write` says what a notation has no room for.
+Strategy: a notation is a row of `writers.yaml`. `_notation` puts reasoning, content, calls and text in order, between
+the markers of the row; a function of one call writes the call. Nothing here knows toolgram, so that what is written is
+a test of what is read. `can_write` says what a notation has no room for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
+
+import yaml
 
 Call: TypeAlias = tuple[str, dict[str, Any]]
 Pair: TypeAlias = tuple[str, str]
@@ -26,6 +30,12 @@ class Turn:
     content: str = ""
     calls: tuple[Call, ...] = ()
     after: str = ""
+
+
+def turn_of(row: dict[str, Any]) -> Turn:
+    """A turn as a row of a file has it: its calls are names with arguments."""
+    said = {key: row[key] for key in ("label", "reasoning", "content", "after") if key in row}
+    return Turn(**said, calls=tuple((name, given) for name, given in row.get("calls", ())))
 
 
 Write: TypeAlias = Callable[[Turn], str]
@@ -178,7 +188,7 @@ def _llama(turn: Turn) -> str:
 
 def _ernie(turn: Turn) -> str:
     """Content is between tags behind a thought only."""
-    rest = _HERMES(Turn("", calls=turn.calls, after=turn.after))
+    rest = WRITERS["hermes"](Turn("", calls=turn.calls, after=turn.after))
     if not turn.reasoning:
         return "\n".join(part for part in (turn.content, rest) if part)
     said = f"<response>\n{turn.content}\n</response>\n\n" if turn.content else ""
@@ -244,7 +254,6 @@ def _messages(thought: str, answer: str, call: WriteCall, end: str, last: tuple[
     return write
 
 
-_MINIMAX = "]<]minimax[>["
 _ATEM = _tags(
     '<atem:invoke name="', '">\n', _parameter('<atem:parameter name="', '">', "</atem:parameter>\n"), "</atem:invoke>"
 )
@@ -273,181 +282,54 @@ def _lines(write: Write) -> Write:
 
 # --- the formats ----------------------------------------------------------------------------------------------------
 
-_LIST = ("[", "]")
-_THOUGHT = ("<think>\n", "\n</think>\n\n")
-_HERMES = _lines(_notation(_object("<tool_call>\n", "\n</tool_call>")))
-_CODER_CALL = _tags(
-    "<tool_call>\n<function=", ">\n", _parameter("<parameter=", ">\n", "\n</parameter>\n"), "</function>\n</tool_call>"
-)
-_CODER = _lines(_notation(_CODER_CALL))
-_GLM_CALL = _tags("<tool_call>", "\n", _key_value(line="\n"), "</tool_call>")
-_GLM = _lines(_notation(_GLM_CALL))
-_GLM_47 = _notation(_tags("<tool_call>", "", _key_value(), "</tool_call>"))
-_DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
-_PLAMO_BEGIN = "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>"
-_PLAMO_ARGUMENTS = (
-    "<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>"
-)
-_PLAMO_END = "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
-_ACTION = ("<|START_ACTION|>[\n", "\n]<|END_ACTION|>")
-_START_THINKING = ("<|START_THINKING|>", "<|END_THINKING|>")
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "object": _object,
+    "named": _named,
+    "tags": _tags,
+    "parameter": _parameter,
+    "invoke": _invoke,
+    "key_value": _key_value,
+    "noted": _noted,
+    "element": lambda mark: partial(_element, mark),
+    "section_of_xml": lambda: lambda key, given: f'<param name="{key}">{_section_of_xml(given)}</param>',
+}
+_CALLS: dict[str, Any] = {
+    "apertus": _apertus, "beam": _beam, "cohere": _cohere, "horizon": _horizon, "kimi_k3": _kimi_k3, "muse": _muse,
+    "python": _python,
+}  # fmt: skip
 
+
+def _made(row: Any) -> Any:
+    """What a mapping of one name says: what that function makes of the values behind it, or the function itself."""
+    if not isinstance(row, dict):
+        return row
+    ((name, given),) = row.items()
+    if name in _CALLS:
+        return _CALLS[name]
+    values = {key: _made(each) for key, each in given.items()} if isinstance(given, dict) else {}
+    return _MAKERS[name](**values) if values or given == {} else _MAKERS[name](*given)
+
+
+def _writer(row: dict[str, Any]) -> Write:
+    if "messages" in row:
+        return _messages(**{**row["messages"], "call": _made(row["messages"]["call"])})
+    row = dict(row)
+    each_on_lines = row.pop("lines", False)
+    write = _notation(**{**row, "call": _made(row["call"])})
+    return _lines(write) if each_on_lines else write
+
+
+_ROWS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 WRITERS: dict[str, Write] = {
-    "beam": _messages(
-        "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", _beam, "<|end|>", ("<|return|>", "<|end|>")
-    ),
-    "apertus": _notation(
-        _apertus, ("<|tools_prefix|>[", "]<|tools_suffix|>"), ", ", ("<|inner_prefix|>", "<|inner_suffix|>")
-    ),
-    "apriel": _notation(
-        _object(), ("\n<tool_calls>[", "]</tool_calls>"), ", ",
-        ("Here are my reasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n"),
-    ),
-    "cohere_command3": _notation(
-        _cohere, _ACTION, ",\n", _START_THINKING, ("<|START_RESPONSE|>", "<|END_RESPONSE|>")
-    ),
-    "cohere_command4": _notation(_cohere, _ACTION, ",\n", _START_THINKING, ("<|START_TEXT|>", "<|END_TEXT|>")),
-    "deepseek_r1": _lines(_notation(_object("<tool_call>\n", "\n</tool_call>"), think=_THOUGHT)),
-    "deepseek_v3": _notation(
-        _named("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```json\n", "\n```<｜tool▁call▁end｜>"),
-        _DEEPSEEK,
-        "\n",
-        _THOUGHT,
-    ),
-    "deepseek_v31": _notation(_named("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), _DEEPSEEK),
-    "deepseek_v32": _notation(
-        _invoke("｜DSML｜"), ("<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>"), gap="\n\n"
-    ),
-    "deepseek_v4": _notation(_invoke("｜DSML｜"), ("<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>"), gap="\n\n"),
-    "deepseek_v41": _notation(_invoke("｜DSML｜ "), ("<｜DSML｜ calls>\n", "</｜DSML｜ calls>"), gap="\n\n"),
-    "dots": _notation(
-        _tags('<invoke name="', '">\n', _parameter('<parameter name="', '">', "</parameter>\n"), "</invoke>\n"),
-        ("<dots_function_call>\n", "</dots_function_call>"),
-        think=("<think>", "\n</think>\n"),
-        gap="\n",
-    ),
+    **{name: _writer(row) for name, row in _ROWS.items()},
     "ernie45": _ernie,
     "functionary_v3_2": _functionary,
-    "functiongemma": _notation(_noted("<start_function_call>", "<escape>", "<end_function_call>")),
-    "gemma4": _notation(_noted("<|tool_call>", '<|"|>', "<tool_call|>"), think=("<|channel>thought\n", "\n<channel|>")),
-    "gigachat3": _notation(_object("<|function_call|>"), after=("\n", "")),
-    "gigachat35": _notation(_invoke("｜GCML｜"), ("<｜GCML｜tool_calls>\n", "</｜GCML｜tool_calls>"), gap="\n\n"),
-    "glm4": _notation(_named("", "\n", "")),
-    "glm45": _lines(_notation(_GLM_CALL, think=("\n<think>", "</think>\n"))),
-    "glm47": _GLM_47,
     "gpt_oss": _gpt_oss,
-    "granite_20b_fc": _notation(_object("<function_call> "), between="\n", after=("\n", "")),
     "granite_3": _granite,
-    "hermes": _HERMES,
-    "hunyuan_a13b": _notation(
-        _object(), ("<tool_calls>[", "]</tool_calls>"), ", ", ("<think>\n", "\n</think>\n<answer>\n")
-    ),
-    "hy_v3": _notation(
-        _tags("<tool_call:opensource>", "<tool_sep:opensource>\n", _key_value(":opensource", "\n"),
-              "</tool_call:opensource>\n"),
-        ("<tool_calls:opensource>\n", "</tool_calls:opensource>"),
-        think=("<think:opensource>", "</think:opensource>"),
-    ),
-    "hy_v4": _notation(
-        _tags("<tool_call:6124c78e>", "", _key_value(":6124c78e"), "</tool_call:6124c78e>"),
-        ("<tool_calls:6124c78e>", "</tool_calls:6124c78e>"),
-        think=("<think:6124c78e>", "</think:6124c78e>"),
-    ),
     "inkling": _inkling,
-    "internlm2": _notation(_object("<|action_start|><|plugin|>\n", "<|action_end|>", arguments="parameters")),
-    "iquest_q1": _notation(_tags("<iquest_tool_call>", "", _key_value(), "</iquest_tool_call>")),
-    "jamba": _notation(_object("    "), ("<tool_calls>[\n", "\n]</tool_calls>"), ",\n", gap="\n"),
-    "k2_horizon": _notation(
-        _tags("<ifm|tool_call>", "", _horizon, "</ifm|tool_call>"),
-        ("<ifm|tool_calls>", "</ifm|tool_calls>"),
-        "\n",
-        ("<ifm|think>", "</ifm|think>\n"),
-    ),
-    "kimi_k2": _notation(
-        _named("<|tool_call_begin|>functions.", ":{place}<|tool_call_argument_begin|>", "<|tool_call_end|>"),
-        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-    ),
-    "kimi_k3": _notation(
-        _kimi_k3,
-        ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),
-        think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
-        text=("<|open|>response<|sep|>", "<|close|>response<|sep|>"),
-    ),
-    "kimi_vl": _lines(_notation(_object("<tool_call>\n", "\n</tool_call>"), think=("◁think▷", "◁/think▷"))),
-    "lfm2": _notation(_python, ("<|tool_call_start|>[", "]<|tool_call_end|>"), ", "),
-    "ling3": _GLM,
     "llama3_json": _llama,
-    "llama4_pythonic": _notation(_python, ("<|python_start|>[", "]<|python_end|>"), ", "),
-    "longcat": _lines(
-        _notation(
-            _object("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
-            think=("<longcat_think>\n", "\n</longcat_think>\n"),
-        )
-    ),
-    "mimo": _notation(
-        _tags("<tool_call><function=", ">", _parameter("<parameter=", ">", "</parameter>"), "</function></tool_call>")
-    ),
-    "minicpm3": _notation(
-        _python, ("<|tool_call_start|>\n```python\n", "\n```\n<|tool_call_end|>"), "\n",
-        ("<|thought_start|>\n", "\n<|thought_end|>\n"),
-    ),
-    "minicpm5": _lines(
-        _notation(
-            _tags(
-                '<function name="', '">',
-                lambda key, given: f'<param name="{key}">{_section_of_xml(given)}</param>', "</function>",
-            ),
-            think=_THOUGHT,
-        )
-    ),
-    "minimax_m1": _notation(_object(), ("<tool_calls>\n", "\n</tool_calls>"), "\n", _THOUGHT, gap="\n"),
-    "minimax_m2": _notation(
-        _tags('<invoke name="', '">\n', _parameter('<parameter name="', '">', "</parameter>\n"), "</invoke>\n"),
-        ("<minimax:tool_call>\n", "</minimax:tool_call>"),
-        think=_THOUGHT,
-        gap="\n",
-    ),
-    "minimax_m3": _notation(
-        _tags(
-            f'{_MINIMAX}<invoke name="', '">', lambda key, given: _element(_MINIMAX, key, given),
-            f"{_MINIMAX}</invoke>\n",
-        ),
-        (f"{_MINIMAX}<tool_call>\n", f"{_MINIMAX}</tool_call>"),
-        think=("<mm:think>", "</mm:think>"),
-    ),
-    "muse": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>", ("<|eot|>", "<|eot|>")),
-    "muse_glimmer": _messages(" to=self<|message|>", " to=user<|message|>", _muse, "<|eom|>", ("<|eot|>", "<|eot|>")),
-    "mistral_v3": _notation(_object(), ("[TOOL_CALLS] [", "]"), ", "),
-    "mistral_v11": _notation(_named("[TOOL_CALLS]", "[ARGS]", ""), think=("[THINK]", "[/THINK]")),
-    "nemotron_v2": _notation(_object(), ("<TOOLCALL>[", "]</TOOLCALL>"), ", ", _THOUGHT, gap="\n"),
-    "olmo3": _notation(_python, ("<function_calls>", "</function_calls>"), "\n"),
-    "phi4_mini": _notation(_object(), ("functools[", "]"), ", ", after=(" ", ""), gap=" "),
-    "plamo3": _notation(
-        _named(_PLAMO_BEGIN, _PLAMO_ARGUMENTS, _PLAMO_END),
-        ("<|plamo:begin_tool_requests:plamo|>", "<|plamo:end_tool_requests:plamo|>"),
-        think=("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
-    ),
-    "poolside_v1": _GLM,
-    "qwen3_coder": _CODER,
-    "seed_oss": _notation(
-        _tags("\n<seed:tool_call>\n<function=", ">\n", _parameter("<parameter=", ">", "</parameter>\n"),
-              "</function>\n</seed:tool_call>"),
-        think=("<seed:think>", "</seed:think>\n"),
-    ),
     "solar_open": _solar,
-    "spark25": _GLM_47,
-    "step3": _notation(
-        _tags(
-            '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="', '">',
-            _parameter('<steptml:parameter name="', '">', "</steptml:parameter>"),
-            "</steptml:invoke><｜tool_call_end｜>",
-        ),
-        ("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"),
-        think=_THOUGHT,
-    ),
-    "step5": _notation(_CODER_CALL, think=("<think>\n", "\n</think>\n")),
-    "xlam": _notation(_object(), _LIST, ", "),
-}  # fmt: skip
+}
 
 BEFORE, AFTER, SEVERAL, BLANKS = "text before calls", "text behind calls", "several calls", "blanks around values"
 EMPTY = "objects without members"  # an empty element is also how an empty text is written

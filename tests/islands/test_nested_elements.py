@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import toolgram
+from tests.tables import table
 
 MARK = "]<]minimax[>["
-SCHEMA = {
-    "type": "object",
-    "$defs": {"tree": {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/tree"}}}},
-    "properties": {
-        "note": {"type": "string"},
-        "days": {"type": "integer"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "point": {"type": "object", "properties": {"x": {"type": "number"}, "name": {"type": "string"}}},
-        "rows": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
-        "free": {"type": "object"},
-        "map": {"type": "object", "additionalProperties": {"type": "string"}},
-        "either": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
-        "tree": {"$ref": "#/$defs/tree"},
-    },
-}
+SCHEMA = table(__file__, "schema")
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
 
 

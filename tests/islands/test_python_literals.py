@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.islands.python_reading import Reading, load, read
+from tests.tables import table
 from toolgram.islands.python_literals import PythonScanner
 
 
@@ -35,29 +36,7 @@ def test_reading_starts_at_the_given_position() -> None:
 
 @pytest.mark.parametrize(
     ("source", "keywords"),
-    [  # ">" comes after the first character that makes it certain
-        ("a='>x')", True),
-        ('a=  ">")', True),
-        ("a=1>0)", True),
-        ("a=-1>0)", True),
-        ("a=+.1>0)", True),
-        ("a=[>])", True),
-        ("a=(>1)", True),
-        ("a={>1: 2})", True),
-        ("a=None)>", True),
-        ("a=True >)", True),
-        ("{'a': 1})>", True),
-        ("{'''a''': 1}, )>", True),
-        ("{'' : 1})>", True),
-        ("{1:1})>", True),
-        ("{None:1})>", True),
-        ("{ })>", True),
-        ("[ '>a']", False),
-        ("[->1]", False),
-        ("[N>one]", False),
-        ("{1>: 2}", False),
-        ("{ }>", False),
-    ],
+    table(__file__, "started_as_soon_as_it_is_certain"),
 )
 def test_started_as_soon_as_it_is_certain(source: str, keywords: bool) -> None:
     at = source.index(">")
@@ -73,19 +52,7 @@ def test_what_is_no_literal_never_starts(source: str) -> None:
 
 @pytest.mark.parametrize(
     ("source", "outs"),
-    [
-        ("ab=1", ["", "", "", '{"ab": 1']),
-        ("a=-.5", ["", "", '{"a": -', "0.", "5"]),
-        ("a=5.)", ["", "", '{"a": 5', ".", "0}"]),
-        ("a=1_0", ["", "", '{"a": 1', "", "0"]),
-        ("a='x')", ["", "", '{"a": "', "x", '"', "}"]),
-        ("a='' )", ["", "", '{"a": "', "", '"', "}"]),
-        ("a='''''x'", ["", "", '{"a": "', "", "", "", "", "''x", ""]),
-        ("a='\\n\\x41", ["", "", '{"a": "', "", "\\n", "", "", "", "A"]),
-        ("a='\\08", ["", "", '{"a": "', "", "", "\\u00008"]),
-        ("a=[1,2,]", ["", "", '{"a": [', "1", "", ", 2", "", "]"]),
-        ("{'a':1}", ["", '{"', "a", '"', ": ", "1", "}"]),
-    ],
+    table(__file__, "prompt"),
 )
 def test_prompt(source: str, outs: list[str]) -> None:
     scanner = PythonScanner(True)

@@ -10,14 +10,14 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
 from tests.generators.alphabet import contexts, critical_alphabet
 from tests.generators.calls_in_halves import around_string, around_value
 from tests.properties.selection import every_format, is_tagged, some
-from tests.strategies import chunkings, declarations, outputs
+from tests.strategies import chunkings, declarations, drawn
 from tests.streams import calls_of, check_events, cut, in_order, merged, run, without_ids
 from tests.work import calls_made
 from toolgram.events import Event
@@ -26,12 +26,6 @@ LONGEST_UNIT = 24  # characters of a beginning that is repeated
 UNITS = 12
 BOMB_HEADS = 8
 MOST_CALLS = 80  # for a character, also if nested values are given up at the greatest depth
-
-
-def drawn(data: st.DataObject, name: str) -> str:
-    text = data.draw(outputs(name))
-    note(f"text: {text!r}")
-    return text
 
 
 def hostile_units(name: str) -> list[str]:

@@ -20,7 +20,7 @@ from tests.generators.alphabet import contexts, critical_alphabet
 from tests.generators.calls_in_halves import around_value, simple_call
 from tests.generators.suite_cases import SUITE, expected
 from tests.properties.selection import every_format, is_tagged
-from tests.strategies import chunkings, declarations, outputs, well_formed
+from tests.strategies import chunkings, declarations, drawn, outputs, well_formed
 from tests.streams import (
     CUT_SIZES,
     calls_of,
@@ -41,12 +41,6 @@ from toolgram.spec.data import TEXT
 
 TOOLS_OF_TURNS = json.loads((SUITE / "tools.json").read_text(encoding="utf-8"))["search"]
 REASONS = st.sampled_from([None, "stop", "length", "tool_calls", "content_filter", ""]) | st.text(max_size=8)
-
-
-def drawn(data: st.DataObject, name: str) -> str:
-    text = data.draw(outputs(name))
-    note(f"text: {text!r}")
-    return text
 
 
 # -------------------------------------------- 1 conservation, 2 chunk invariance, 3 the stream is the whole, 6 total

@@ -14,27 +14,13 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
+from tests.tables import table
 
 LENGTH = 30_000
 MOST = 9  # bytes for a character of ASCII: itself, and eight
 
 # what opens it, the unit that is repeated, and whether all of it is held
-HELD = {
-    "arguments before the name": ("llama3_json", '{"parameters": {"a": "', "x"),
-    "members before the name": ("llama3_json", '{"parameters": {', '"a": 1, '),
-    "arguments in a string before the name": ("hermes", '<tool_call>{"arguments": {"a": "', "x"),
-    "a list before the name": ("mistral_v3", '[TOOL_CALLS] [{"arguments": {"a": [', "1,"),
-    "arguments in Python's spelling before the name": ("llama3_json", "{'parameters': {'a': '", "x"),
-    "blanks in Python's spelling": ("llama3_json", "{'name':", " "),
-    "a name in Python's spelling": ("llama4_pythonic", "[f(", "a"),
-    "an ignored value": ("granite_3", '<|tool_call|>[{"name": "f", "id": "', "x"),
-    "a name": ("hermes", '<tool_call>{"name": "', "x"),
-    "blanks in an envelope": ("hermes", '<tool_call>{"name"', " "),
-    "blanks after an opening bracket": ("mistral_v11", "[TOOL_CALLS]f[ARGS]{", " "),
-    "blanks in text": ("mistral_v11", "x", " \n"),
-    "a literal between markers": ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n", "1"),
-    "blanks between markers": ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>", " "),
-}
+HELD = table(__file__, "held")
 
 
 @pytest.fixture(autouse=True)

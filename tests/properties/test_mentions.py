@@ -81,20 +81,8 @@ def hostile_texts(name: str, size: int) -> Iterable[str]:
     marker = max(toolgram.get_format(name).program.markers, key=len, default="<")
     stops = [toolgram.get_format(name).program.literals[stop] for stop in toolgram.get_format(name).program.stop]
     units = [
-        call,
-        f"{call} x ",
-        f"{call}\n",
-        head,
-        f"{head} x ",
-        marker,
-        "{",
-        '{"a": ',
-        "[",
-        "`",
-        "` ",
-        "```\n",
-        "```x\n",
-    ]
+        call, f"{call} x ", f"{call}\n", head, f"{head} x ", marker, "{", '{"a": ', "[", "`", "` ", "```\n", "```x\n",
+    ]  # fmt: skip
     units += [f"{stop}{unit}" for stop in sorted(stops)[:1] for unit in ("", "x", call, f"x{call}")]
     for unit in units:
         for begin in ("", "```\nx ", "`x ", f"{opener}a "):

@@ -65,23 +65,10 @@ TOOLS = st.sampled_from([None, DECLARED])
 def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
     """Text, blanks and reasoning before, between and after the format's own examples."""
     texts = known_examples(name)
-    around = st.sampled_from(
-        [
-            "",
-            " ",
-            "\n",
-            "Hm.",
-            "See (",
-            "`x",
-            "\n\nIt is. \n",
-            "<think>\nHm.\n</think>\n\n",
-            "</think>",
-            "}",
-            "é",
-            "[",
-            "<",
-        ]
-    )
+    around = st.sampled_from([
+        "", " ", "\n", "Hm.", "See (", "`x", "\n\nIt is. \n", "<think>\nHm.\n</think>\n\n", "</think>", "}", "é", "[",
+        "<",
+    ])  # fmt: skip
     pieces = [data.draw(around)]
     for _ in range(data.draw(st.integers(0, 3))):
         pieces += [data.draw(st.sampled_from(texts)), data.draw(around)]
