@@ -183,14 +183,14 @@ class Writer:
 
     def _cut(self, output: str, case: Case) -> str:
         """Return the output as far as a server passes it on: up to the token that ends the turn."""
-        result, token = self.result, self.conversation.template.tokens["eos_token"]
-        if token and not output.rpartition(token)[2].strip():
-            output = output.rpartition(token)[0] or output
+        result = self.result
         for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
             if end and output.endswith(end):
                 stop = markers_of(end)[:1]
                 return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else end)
-        return output
+        token = self.conversation.template.tokens["eos_token"]
+        before, _, after = output.rpartition(token) if token else ("", "", output)
+        return output if after.strip() else before or output
 
 
 def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
