@@ -13,8 +13,11 @@ UNTOLD_ENDS = frozenset({"action_lines", "addressed_parts", "thought_message"})
 # Derived and read; but a prompt ends inside a marker, one header begins thoughts, answers and calls alike, or only the
 # next argument ends a value. Some exports are refused, and vLLM is not told where their thoughts end.
 READ_ONLY = frozenset(
-    {"header_per_part", "open_values", "python_in_fence", "recipient_in_prompt", "role_per_call", "url_values"}
-)
+    {
+        "header_per_part", "open_values", "python_in_fence", "python_raw_in_markers", "recipient_in_prompt",
+        "role_per_call", "url_values",
+    }
+)  # fmt: skip
 # Parts of templates that rows name: for each call and what is in it, and for each of its arguments.
 PARTS = {
     "CALLS": "{% for c in m.tool_calls %}",

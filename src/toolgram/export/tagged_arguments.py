@@ -23,6 +23,7 @@ from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
 from toolgram.islands.escapes import escaped
 from toolgram.observing.observed import Edge, ObservedPaths
+from toolgram.program.values import SURE_MARKER
 from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 
@@ -210,6 +211,8 @@ class TaggedArguments:
             shape = self.spec.terminals.get(trigger)
             if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
                 found.append(shape.text + echoed)
+        if len(edge.text + echoed) < SURE_MARKER:
+            self.note(f"a text value holds no {edge.text!r}, whatever comes after it")
         return self.tokens.text_until(edge.text + echoed, dict.fromkeys(found), within)
 
 
