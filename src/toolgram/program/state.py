@@ -75,6 +75,7 @@ class StateProgram:
     event: type[Content] | type[Reasoning] = Content  # what free text is
     find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch = NOWHERE  # the same at the end of the output, when nothing can become anything
+    find_plain: FindMatch = NOWHERE  # a value's end in a text that is whole, if nothing is cut off there
     match: FindMatch | None = None  # a symbol at this place
     brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
@@ -94,9 +95,7 @@ class StateProgram:
     around_key: tuple[str, str] = ("", "")  # markers before and after the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes
     closed: bool = False  # after a call, and only its closing markers lead here
-    leaves_owed: dict[str, frozenset[str]] = field(
-        default_factory=dict
-    )  # trigger -> opening markers that it leaves open
+    leaves_owed: dict[str, frozenset[str]] = field(default_factory=dict)  # trigger -> opening markers left open
     why: str = ""
 
     def may_become(self, text: str, pos: int) -> bool:

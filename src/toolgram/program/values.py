@@ -111,15 +111,16 @@ def _argument_openers(state: StateProgram, symbols: Symbols, openers: list[str])
 
 
 def _search(state: StateProgram, ends: Ends) -> None:
-    firsts = state.firsts
-    passed = [end for end, _ in ends.passed]
+    firsts, passed = state.firsts, [end for end, _ in ends.passed]
     begun = [text for text in ends.begun if text]
     finals = [
         End(marker, "", f"(?:{whole}|{marker}(?={cut_off}\\Z))" if cut_off else whole)
         for marker, cut_off, whole in ends.last
     ]
     finals += [end._replace(partial="") for end in passed]
+    plain = [end._replace(partial="") for end in (*ends.whole, *passed)]
     search_later(state, "find", lambda: over_value(firsts, begun, [*ends.whole, *passed]))
+    search_later(state, "find_plain", lambda: over_value(firsts, (), plain))
     search_later(state, "find_final", lambda: over_value(firsts, (), finals))
 
 

@@ -159,7 +159,7 @@ def tagged_value(
     if alone:
         written, end = _value_alone(state, value_island(kind, typed, types, program.spec.notation, key), text, pos)
         return written, end, None, end
-    begin, end, symbol = next_symbol(state, state.find, text, pos)
+    begin, end, symbol = next_symbol(state, state.find_plain, text, pos)
     if symbol is None or not _closes(state, symbol, text, end, tools.names):
         raise Unusual
     plain = plain_value(kind, typed, types, text[pos:begin])
