@@ -339,7 +339,8 @@ release: $(READY) ## build what a release has into dist/: wheel, source distribu
 	cd dist && sha256sum *.whl *.tar.gz NOTES.md > SHA256SUMS && cat SHA256SUMS
 
 ci: $(READY) ## everything a change must pass [.venv 230 MB + wheels 10 MB, 2 min | 15 min]
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint commits types certain-short docs-check wheel-check demo
+	# docs-check takes the longest, so it begins first
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target docs-check lint commits types certain-short wheel-check demo
 	$(MAKE) --no-print-directory test test-vllm-if-built bench-check
 
 clean: ## remove .venv, the built site and caches [nothing | 1 s]
