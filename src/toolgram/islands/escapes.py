@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
-from urllib.parse import unquote
 
 _HEX, _FOLLOWS = "0123456789abcdefABCDEF", ("%", "89abAB", "0123456789abcdefABCDEF")
 CDATA, END_CDATA = "<![CDATA[", "]]>"
@@ -74,7 +73,7 @@ def _of_string(token: str) -> str:
 
 def _of_url(token: str) -> str:
     try:
-        return unquote(token, errors="strict")
+        return bytes.fromhex(token.replace("%", "")).decode()
     except UnicodeDecodeError:
         return token
 
