@@ -1,7 +1,8 @@
 """The costs of toolgram besides deltas: making parsers, whole texts, start-up, many streams at once.
 
 `python -m benchmarks.further` prints the figures as JSON.  The runner starts it in a process of its own and adds the
-figures to its tables.  Every figure is the median over rounds in which the things to compare take turns.
+figures to its tables.  With `--start` it prints the start-up of every shipped format.  Every figure is the median over
+rounds in which the things to compare take turns.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import time
 import tracemalloc
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import toolgram
@@ -118,8 +120,9 @@ def many_ratio(workload: Workload) -> float:
 
 
 def program(format_name: str) -> str:
-    """What a fresh process runs: import, get a format, parse one output."""
-    [text] = WORKLOADS[f"string/{format_name}"].deltas(MANY_LENGTH, WHOLE)
+    """What a fresh process runs: import, get a format, parse one output: its workload's, or its first example."""
+    work = WORKLOADS.get(f"string/{format_name}")
+    text = "".join(work.deltas(MANY_LENGTH, WHOLE)) if work else toolgram.get_format(format_name).spec.example
     return f"import toolgram; toolgram.get_format({format_name!r}).parse({text!r})"
 
 
@@ -130,13 +133,13 @@ def process_seconds(code: str, environment: dict[str, str]) -> float:
     return time.perf_counter() - begin
 
 
-def start_up(rounds: int) -> dict[str, list[float]]:
+def start_up(rounds: int, names: Iterable[str] = FORMATS) -> dict[str, list[float]]:
     """Seconds of processes: an empty one, lark alone, and toolgram with each format.
 
     As behind an installation: every module has bytecode, and the specifications that the build keeps are those of the
     files. A checkout may have neither, so both are made in a directory that is thrown away.
     """
-    codes = {NOTHING: NOTHING, LARK: LARK} | {name: program(name) for name in FORMATS}
+    codes = {NOTHING: NOTHING, LARK: LARK} | {name: program(name) for name in names}
     with tempfile.TemporaryDirectory() as scratch:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPATH"] = str(installed(Path(scratch)))
@@ -166,18 +169,33 @@ def measure(rounds: int) -> Further:
         nothing_seconds=statistics.median(start[NOTHING]),
         lark_seconds=statistics.median(start[LARK]),
         start_seconds={name: statistics.median(start[name]) for name in FORMATS},
-        start_ratio={
-            name: statistics.median(ours / lark for ours, lark in zip(start[name], start[LARK], strict=True))
-            for name in FORMATS
-        },
+        start_ratio=start_ratios(start, FORMATS),
     )
 
 
+def start_ratios(start: Mapping[str, list[float]], names: Iterable[str]) -> dict[str, float]:
+    """The start-up of each format, as a ratio to that of lark."""
+    return {
+        name: statistics.median(ours / lark for ours, lark in zip(start[name], start[LARK], strict=True))
+        for name in names
+    }
+
+
 def main() -> None:
-    """Print one JSON object."""
+    """Print one JSON object, or the start-up of every shipped format."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rounds", type=int, default=5)
-    print(json.dumps(asdict(measure(arguments.parse_args().rounds))))
+    arguments.add_argument("--start", action="store_true", help="measure start-up only, of every shipped format")
+    options = arguments.parse_args()
+    if not options.start:
+        print(json.dumps(asdict(measure(options.rounds))))
+        return
+    names = toolgram.format_names()
+    ratios = sorted(start_ratios(start_up(options.rounds, names), names).items(), key=itemgetter(1))
+    for name, ratio in ratios:
+        print(f"{ratio:5.2f} {name}")
+    over = sum(ratio > 1.3 for _, ratio in ratios)
+    print(f"{statistics.median(map(itemgetter(1), ratios)):5.2f} times import lark at the median; {over} over 1.3")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def is_object(text: str) -> bool:
 
 
 def value_of(text: Any) -> Any:
-    """Return what a text says as JSON; where it is none, and of what is no text, itself."""
+    """Return the value of a text that is JSON; anything else unchanged."""
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:

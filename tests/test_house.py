@@ -45,7 +45,7 @@ def test_files_have_fewer_lines_than_the_limit(root: Path) -> None:
 
 
 def test_no_modules_import_each_other_types_included() -> None:
-    """Import-linter is told of the imports that run. Those for types count here as well: they are how a reader gets
+    """Import-linter reads the imports that run. Those for types count here as well: they are how a reader gets
     lost. The error names a circle, each module of it before one that imports it."""
     graph = grimp.build_graph("toolgram", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}

@@ -46,11 +46,12 @@ OUTPUTS = table(__file__, "outputs")
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_it_is_an_anomaly_with_and_without_a_message(name: str, size: int, keep: bool) -> None:
-    parser = toolgram.get_format(name).parser(keep_message=keep)
+    parser = toolgram.get_format(name.partition(",")[0]).parser(keep_message=keep)
     found = []
     for delta in cut(OUTPUTS[name], size):
         parser.feed(delta)
         found += parser.take_anomalies()
     parser.close()
     found += parser.take_anomalies()
+    found = [each for each in found if each.kind != "repaired_json"]
     assert [(each.kind, each.text, each.call) for each in found] == [("repeated_argument", "a", 0)]

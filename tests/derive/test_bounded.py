@@ -49,7 +49,7 @@ ROWS: dict[str, tuple[str, str]] = {
         + "{% block b40 %}{% endblock %}",
         "",
     ),
-    "tags behind content": (
+    "tags after content": (
         "{% for m in messages %}{{ m.content }}" + "".join(f"<a{at}>" for at in range(1_200)) + END,
         "",
     ),

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "read-any-model.md"
 def template(row: dict[str, str]) -> str:
     """The template of a row of `test_gaps.yaml`."""
     calls = ["{% if m.tool_calls %}", "{% for c in m.tool_calls %}", "{% endfor %}", "{% endif %}"]
-    parts = (calls[0], row.get("before", ""), calls[1], row.get("call", ""), calls[2], row.get("behind", ""), calls[3])
+    parts = (calls[0], row.get("before", ""), calls[1], row.get("call", ""), calls[2], row.get("after", ""), calls[3])
     turn = row.get("turn", row.get("content", "$CONTENT") + "".join(parts))
     prompt = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     return "{% for m in messages %}<|{{ m.role }}|>" + filled(turn) + "<|end|>{% endfor %}" + prompt

@@ -300,7 +300,7 @@ _CALLS: dict[str, Any] = {
 
 
 def _made(row: Any) -> Any:
-    """What a mapping of one name says: what that function makes of the values behind it, or the function itself."""
+    """Return what the function of a mapping of one name makes of its values, or the function itself."""
     if not isinstance(row, dict):
         return row
     ((name, given),) = row.items()

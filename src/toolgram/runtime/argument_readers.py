@@ -72,6 +72,11 @@ def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     return (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
 
 
+def repaired_reader(stream: Stream) -> str:
+    """Return the reader of what a repairer writes."""
+    return stream.island.inner if isinstance(stream.island, Envelope) else "arguments"
+
+
 def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, pos: int) -> int:
     """Emit what the scanner has read from `pos` on as a fragment, and see whether the arguments have ended."""
     envelope = stream.island if isinstance(stream.island, Envelope) else None

@@ -23,7 +23,7 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_BLANKS
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
-from toolgram.runtime.argument_readers import arguments_scanner, took_arguments
+from toolgram.runtime.argument_readers import arguments_scanner, repaired_reader, took_arguments
 from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
@@ -281,7 +281,7 @@ def _repaired(stream: Stream, builder: MessageBuilder, index: int) -> PlainStrin
     if repairer is None or transcoding is None or transcoding.pieces or stream.buffer or repairer.damaged:
         return None
     in_value = scanner.in_plain_string and not scanner.in_key
-    in_arguments = getattr(stream.island, "inner", "arguments") == "arguments"
+    in_arguments = repaired_reader(stream) == "arguments"
     return PlainString(stream, builder, index, repairer) if in_value and in_arguments else None
 
 

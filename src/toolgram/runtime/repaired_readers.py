@@ -27,7 +27,12 @@ from toolgram.islands.json_values import (
 from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, StateProgram
-from toolgram.runtime.argument_readers import arguments_scanner, closer_of_arguments, confirm_object
+from toolgram.runtime.argument_readers import (
+    arguments_scanner,
+    closer_of_arguments,
+    confirm_object,
+    repaired_reader,
+)
 from toolgram.runtime.damaged_values import CUT, ENDS, PART, read_damaged
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS, prescribed
 from toolgram.runtime.event_buffer import SYNTAX
@@ -50,7 +55,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
     island, source = stream.island, stream.source
     scanner, floor = arguments_scanner(stream)
     repairer = cast("JsonRepairer", scanner.repairer)
-    reader = island.inner if isinstance(island, Envelope) else "arguments"
+    reader = repaired_reader(stream)
     source.transcoding = source.transcoding or Transcoding()
     if repairer.idle and not repairer.python_only:
         after = _read_ahead(stream, scanner, reader, text, pos, final)

@@ -53,10 +53,12 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
 
 def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
     """Return the place in which an output begins, and whether a marker is before it; () if the prompt leaves more."""
-    prompt, first = program.spec.generation_prompt, program.initial
-    opened = [move.dest for trigger, move in first.row.items() if program.literals.get(trigger) == prompt.strip() != ""]
-    if not prompt or (opened and opened[0].meaning == "reasoning" and not program.line_calls):
-        return first_place(program, opened[0] if prompt else first, _ACTIONS), bool(prompt)
+    prompt, start = program.spec.generation_prompt, program.initial
+    if not prompt:
+        return first_place(program, start, _ACTIONS), False
+    opened = [move.dest for trigger, move in start.row.items() if program.literals.get(trigger) == prompt.strip()]
+    if opened and opened[0].meaning == "reasoning" and not program.line_calls:
+        return first_place(program, opened[0], _ACTIONS), True
     from toolgram.runtime.parser import Parser
 
     stream = Parser(program)._stream
