@@ -17,6 +17,7 @@ from tests.properties.selection import quarter
 from toolgram.derive.analysis import analyse
 from toolgram.derive.deriving import read_format
 from toolgram.derive.errors import TemplateError
+from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import Tokens
 from toolgram.derive.synthesis import synthesise
 from toolgram.errors import FormatError
@@ -76,7 +77,7 @@ def made_from_analysis(template: str) -> Format | None:
     """The format that is written from the analysis, whatever shipped one was taken."""
     tokens = tokens_of(template)
     text = PATHS[template].read_text(encoding="utf-8")
-    builder = synthesise(analyse(text, tokens.bos_token, tokens.eos_token, None), "made", tokens)
+    builder = synthesise(analyse(ChatTemplate(text, tokens.bos_token, tokens.eos_token)), "made", tokens)
     try:
         return read_format(builder)
     except FormatError:
@@ -124,7 +125,7 @@ def test_every_template_with_calls_has_its_family_named() -> None:
         if template not in FAMILIES:
             tokens = tokens_of(template)
             try:
-                result = analyse(path.read_text(encoding="utf-8"), tokens.bos_token, tokens.eos_token, None)
+                result = analyse(ChatTemplate(path.read_text(encoding="utf-8"), tokens.bos_token, tokens.eos_token))
             except TemplateError:
                 continue
             found |= {template} if result.prints_calls == "yes" else set()

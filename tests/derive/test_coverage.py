@@ -15,7 +15,7 @@ import toolgram
 from tests.derive.test_shapes import calls_of, report_of
 from tests.derive.turns import filled
 from tests.tables import table
-from toolgram.derive.analysis import analyse_compiled
+from toolgram.derive.analysis import analyse
 from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import Written
@@ -68,4 +68,4 @@ def test_the_two_files_load_whatever_ends_a_key(argument: str, tmp_path: Path) -
 
 def written(template: str) -> tuple[Written, ...]:
     compiled = ChatTemplate(template, "", "<|e|>")
-    return write_messages(compiled, analyse_compiled(compiled))
+    return write_messages(compiled, analyse(compiled))

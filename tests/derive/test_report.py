@@ -118,8 +118,9 @@ def test_a_report_that_is_not_ok_ends_with_the_next_step() -> None:
 
 
 def test_the_files_have_what_is_known_of_calls_that_are_not_read() -> None:
-    """Arguments that stand before the name: no skeleton writes them, and a person may."""
-    call = "{% for c in m.tool_calls %}<c>{{ c.function.arguments|tojson }}<n>{{ c.function.name }}</c>{% endfor %}"
+    """Tagged arguments come before the name: no skeleton writes them, and a person may."""
+    each = "{% for k, v in c.function.arguments.items() %}<{{ k }}>{{ v }}</{{ k }}>{% endfor %}"
+    call = "{% for c in m.tool_calls %}<c>" + each + "<n>{{ c.function.name }}</c>{% endfor %}"
     fmt = toolgram.derive_format(START + CONTENT + call + "<|end|>" + END + PROMPT)
     assert fmt.report is not None
     assert not fmt.report.ok

@@ -68,10 +68,10 @@ class DeriveOptions:
     def derive(self, source: Source) -> Derived:
         """Derive the format. Tokens from the command line replace those of the file. Raises ToolgramError."""
         fmt, report = self._format(source, isolate=False)
-        from toolgram.derive import analyse
+        from toolgram.derive import ChatTemplate, analyse
 
         # A format from the cache on disk has no findings.
-        analysis = report.analysis or analyse(source.template, *self._tokens(source), self.kwargs)
+        analysis = report.analysis or analyse(ChatTemplate(source.template, *self._tokens(source), self.kwargs))
         return Derived(fmt, report, analysis)
 
     def report(self, source: Source) -> DeriveReport:

@@ -10,6 +10,7 @@ python_skeleton, synthesis, adapting, candidates, unexplained, deriving.
 
 from toolgram.derive.analysis import analyse
 from toolgram.derive.errors import NotExpressible, TemplateError
+from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.result import DiffAnalysisResult
 
-__all__ = ["DiffAnalysisResult", "NotExpressible", "TemplateError", "analyse"]
+__all__ = ["ChatTemplate", "DiffAnalysisResult", "NotExpressible", "TemplateError", "analyse"]

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
-from typing import Any
 
 from toolgram.derive.comparing import (
     between,
@@ -49,15 +48,8 @@ from toolgram.limits import MAX_TEMPLATE_MARKER
 TOLD_TOOLS, TOLD_RESULTS = "tools", "what a tool answers"
 
 
-def analyse(
-    template: str, bos_token: str, eos_token: str, chat_template_kwargs: Mapping[str, Any] | None = None
-) -> DiffAnalysisResult:
+def analyse(template: ChatTemplate) -> DiffAnalysisResult:
     """Find out how a chat template writes reasoning, content and calls. Raises TemplateError."""
-    return analyse_compiled(ChatTemplate(template, bos_token, eos_token, chat_template_kwargs))
-
-
-def analyse_compiled(template: ChatTemplate) -> DiffAnalysisResult:
-    """Do the same with a template that is compiled. Raises TemplateError."""
     conversation = Conversation(template, Report())
     settle_form(conversation)
     learn_markers([])

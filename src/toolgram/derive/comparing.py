@@ -165,8 +165,6 @@ def find_slots(text: str, values: Iterable[tuple[str, str]], start: int = 0) -> 
     """Return every occurrence of the (label, value) pairs in `text` from `start` on, in order; longer values win."""
     look()
     labels = {value: label for label, value in values if value}
-    if not labels:
-        return []
     pattern = re.compile("|".join(re.escape(value) for value in sorted(labels, key=len, reverse=True)))
     return [Slot(labels[match.group()], match.start(), match.end()) for match in pattern.finditer(text, start)]
 

@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Any
 
 from toolgram.derive.adapting import named
-from toolgram.derive.analysis import analyse_compiled
+from toolgram.derive.analysis import analyse
 from toolgram.derive.budget import look, within
 from toolgram.derive.candidates import Candidate, choose, probe
 from toolgram.derive.errors import CostlyTemplate, NotExpressible, OutOfBudget, TemplateError, short
@@ -135,7 +135,7 @@ def _bounded(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any]
 def _derive(template: str, tokens: Tokens, name: str, kwargs: Mapping[str, Any] | None) -> Format:
     began = time.perf_counter()
     compiled = ChatTemplate(template, tokens.bos_token, tokens.eos_token, kwargs)
-    result = analyse_compiled(compiled)
+    result = analyse(compiled)
     result.written = write_messages(compiled, result)
     taken, said = choose(result, tokens, lambda: _derived(result, name, tokens))
     fmt, report = taken.fmt, result.report

@@ -1,8 +1,8 @@
 """Calls whose names are in markers: `<call>name ... arguments ... </call>`, with or without a section around them.
 
 Strategy: the pattern of a call is a path of markers and slots.  Up to the arguments it is held, since a marker in prose
-is no call; the arguments make it certain.  What closes a call may be missing, from any marker on, and so may an id or a
-counter with the marker in front of it.
+is no call; the arguments make it certain, or the marker after the name if that comes last.  What closes a call may be
+missing, from any marker on, and so may an id or a counter with the marker in front of it.
 """
 
 from __future__ import annotations
@@ -53,10 +53,8 @@ class _TagSkeleton:
         items = items_of(calls.pattern)
         if Slot.NAME not in items:
             raise NotExpressible("a call shows no name")
-        name, arguments = items.index(Slot.NAME), items.index(Slot.ARGUMENTS)
-        if arguments < name:
-            raise NotExpressible("the arguments come before the name")
-        self.before, self.between, self.after = items[:name], items[name + 1 : arguments], items[arguments + 1 :]
+        first, second = sorted((items.index(Slot.NAME), items.index(Slot.ARGUMENTS)))
+        self.before, self.between, self.after = items[:first], items[first + 1 : second], items[second + 1 :]
         self.section, self.section_end = pieces(calls.section_start), pieces(calls.section_end)
         self.separator = calls.separator.strip()
         self.distinct = bool(self.before) and isinstance(self.before[0], str)
@@ -70,6 +68,10 @@ class _TagSkeleton:
             self.separator = ""  # it is dropped before anything
         tagged = calls.arguments.style is ArgumentsStyle.TAGGED
         self.encoded = calls.arguments.style is ArgumentsStyle.JSON_STRING  # the object is written as a JSON string
+        self.named_last = items[second] is Slot.NAME
+        if self.named_last and (tagged or self.encoded):
+            raise NotExpressible("the arguments come before the name")
+        self.owes_end = tagged or self.named_last  # a call is not over before the first item of what closes it
         self.closers = _texts(self.after)
         if not tagged and all(isinstance(item, str) and builder.means_nothing(item) for item in self.after):
             self.after = []  # the same
@@ -86,10 +88,10 @@ class _TagSkeleton:
             if items and isinstance(items[0], str) and isinstance(text, str):
                 items[: len(pieces(text))] = whole(builder, text)  # if their first piece means something else in text
         self.closed = [builder.closed("TOOL_COMPLETE") for _ in self._stops()]
-        if self.arguments is not None and not self.after:
+        if self.owes_end and not self.after:
             raise NotExpressible("nothing closes a call")
         if Slot.NAME not in self.after:
-            self._rest(0 if self.arguments is None else min(1, len(self.after)))  # what closes comes before what begins
+            self._rest(int(self.owes_end))  # what closes comes before what begins
         one = "call" if self.arguments is None else "_one_call"
         starts, rule = self._starts(one)
         body = self._one(Path(builder, starts))
@@ -117,7 +119,7 @@ class _TagSkeleton:
     def _close_object(self) -> None:
         """Let the marker after an object of arguments close the brackets that it lacks."""
         closer = next(iter([*self.after, *self.section_end]), None)
-        if self.arguments is None and not self.encoded and isinstance(closer, str) and not self._begins(closer):
+        if self.parsing and not self.encoded and isinstance(closer, str) and not self._begins(closer):
             close_arguments(self.builder, closer, self._stop(0), self.parsing)
 
     def _starts(self, one: str) -> tuple[list[str], list[str]]:
@@ -145,7 +147,7 @@ class _TagSkeleton:
 
     def _stops(self) -> list[int]:
         """Return after how many items of what closes a call it may be left: after every marker."""
-        stops = [0] if not self.after or (self.arguments is None and not self._begins(self.after[0])) else []
+        stops = [0] if not self.after or not (self.owes_end or self._begins(self.after[0])) else []
         for at, item in enumerate(self.after):
             following = self.after[at + 1] if at + 1 < len(self.after) else None
             if isinstance(item, str) and not isinstance(following, Slot):
@@ -155,6 +157,9 @@ class _TagSkeleton:
         return stops
 
     def _one(self, path: Path) -> str:
+        if self.named_last:
+            return self._named_after(path)
+        self._begin(path, self.before, Slot.NAME)
         self._named(path)
         self._follow(path, self.between)
         lead = path.text()
@@ -165,18 +170,37 @@ class _TagSkeleton:
             self.following = f"{lead} {self.following}"
         return body
 
-    def _named(self, path: Path) -> None:
-        """From the beginning of a call to the end of its name."""
-        builder = self.builder
-        for at, item in enumerate(self.before):
-            following = self.before[at + 1] if at + 1 < len(self.before) else Slot.NAME
+    def _begin(self, path: Path, items: Sequence[Item], last: Slot) -> None:
+        """Add what is before the first value of a call, or between its arguments and its name, up to `last`."""
+        for at, item in enumerate(items):
+            following = items[at + 1] if at + 1 < len(items) else last
             trigger, actions = self._symbol("TOOL_CALL", item, following)
-            path.step(trigger, builder.state(*_expecting(following)), *actions)
-            if not at and isinstance(item, str):
+            path.step(trigger, self.builder.state(*_expecting(following)), *actions)
+            if items is self.before and not at and isinstance(item, str):
                 self.begun = trigger, path.states[0]
+
+    def _named(self, path: Path) -> None:
+        """Add the name."""
         first = class_of("<" + self._after_name())
-        self.name = builder.run("NAME", first, first, 256)
-        path.step(self.name, builder.state("PARSING_NAME_COMPLETED", "held"), "name")
+        self.name = self.builder.run("NAME", first, first, 256)
+        path.step(self.name, self.builder.state("PARSING_NAME_COMPLETED", "held"), "name")
+
+    def _named_after(self, path: Path) -> str:
+        """Add a call whose arguments come before its name, and return its rule: all of it is held until it is over."""
+        builder = self.builder
+        self._begin(path, self.before, Slot.ARGUMENTS)
+        reading = builder.state("PARSING_ARGUMENTS", "arguments", "held")
+        read = builder.state(*_expecting((*self.between, Slot.NAME)[0]))
+        builder.to("object_start", path.states, reading)
+        builder.to("object_end", reading, read)
+        path.symbols.append("arguments")
+        path.states = [read]
+        path.blanks()
+        self._begin(path, self.between, Slot.NAME)
+        self._named(path)
+        trigger = builder.literal("CALL_END", str(self.after[0]))
+        builder.to(trigger, path.states, self._stop(1), "start_call", "end_call")
+        return f"{path.text()} {trigger} {self._rest(1)}"
 
     def _symbol(self, role: str, item: Item, following: Item | None) -> tuple[str, tuple[str, ...]]:
         """Return the terminal of a marker or slot, and what becomes of its text."""
@@ -214,8 +238,8 @@ class _TagSkeleton:
 
     def _after_name(self) -> str:
         """Return the characters with which what follows a name may begin, if they cannot be part of a name."""
-        texts = [item for item in self.between[:1] if isinstance(item, str)]
-        closers = [item for item in self.after[:1] if isinstance(item, str)]
+        texts = _texts((self.after if self.named_last else self.between)[:1])
+        closers = _texts(self.after[:1])
         if not texts:
             texts = ["{", '"' * self.encoded] if self.arguments is None else [*self.arguments.prefix[:1], *closers]
         after = [text for at, text in enumerate(self.between) if at and self.between[at - 1] is Slot.NAME]
@@ -233,11 +257,9 @@ class _TagSkeleton:
             builder.to("object_start", path.states, self.parsing, "start_call")
             builder.to("object_end", self.parsing, self._stop(0), "end_call")
             return f"arguments {self._rest(0)}"
-        held = list(path.states)
-        closers = [str(item) for item in self.after[:1]]
-        begins = [item for item in self.before[:1] if isinstance(item, str)]  # no key begins as the next call does
-        body = self.arguments.build(path, [*closers, *begins])
-        first = builder.literal("CALL_END", closers[0])
+        held, closer = list(path.states), str(self.after[0])
+        body = self.arguments.build(path, [closer, *_texts(self.before[:1])])  # no key begins as the next call does
+        first = builder.literal("CALL_END", closer)
         dest = self._stop(1)
         builder.to(first, held, dest, "start_call", "no_arguments", "end_call")
         builder.to(first, path.states, dest, "close_arguments", "end_call")
@@ -292,13 +314,11 @@ class _TagSkeleton:
         rules = [unclosed, f"repair_unclosed_call: repair_unclosed | {self.arguments.several}"]
         if self.following:
             rules += ["_repair_several: repair_next+ call", f"repair_next: {self.following}"]
-        stop = " | ".join(self.builder.about.get("stop", ()))
-        ends = [stop]
+        ends = [*self.builder.about.get("stop", ())]
         if self.section_end:
             names = self.builder.literals("", self.section_end)
             ends.append(each_optional(names).removeprefix("(").removesuffix(")?"))
-        if any(ends):
-            ends = [end for end in ends if end]
+        if ends:
             opened, separated = before[0] if self.section else "", f"{one}*" if not self.distinct else ""
             if self.separator:
                 name = self.builder.literal("SEPARATOR", self.separator)

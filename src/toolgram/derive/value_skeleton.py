@@ -117,17 +117,14 @@ class Arguments:
         self.values += [waiting] if waiting else []
         path.states = list(self.values)
         rest = "argument"
-        if self.separator:
-            for name in names:
-                builder.to(name, self.values, sources[0])
-        else:
+        if not self.separator:
             names = builder.literals("NEXT_ARGUMENT", dict.fromkeys([self.blanks + self.prefix[0], self.prefix[0]]))
-            for name in names:
-                builder.to(name, self.values, self.opened)
             rest = self.rules[0].removeprefix(f"argument: {names[-1]} ")
             self.rules[0] = f"argument: {names[-1]} _argument_rest"
             self.rules.insert(1, f"_argument_rest: {rest}")
             rest = f"({' | '.join(names)}) _argument_rest"
+        for name in names:
+            builder.to(name, self.values, (*sources, self.opened)[0])
         return f"(argument ({between}{rest})*)?"
 
     def _argument(self, held: Sequence[str], sources: Sequence[str], waiting: str, closers: Sequence[str]) -> None:
@@ -156,9 +153,8 @@ class Arguments:
         self._values(key, key_done, waiting, symbols, opened)
 
     def _key(self, closers: Sequence[str]) -> str:
-        firsts = [next(iter(pieces(frame.before)), frame.before)[:1] for frame in self.frames]
         spaced = any(frame.before[:1].isspace() for frame in self.frames)
-        excluded = "".join(first for first in firsts if first)
+        excluded = "".join(next(iter(pieces(frame.before)), frame.before)[:1] for frame in self.frames)
         if any(char.isalnum() for char in excluded):
             raise NotExpressible("a word comes directly after the key of an argument")
         others = "" if self.prefix else "".join(text[0] for text in [*closers, self.separator] if text) + "{[\"'"
@@ -175,18 +171,13 @@ class Arguments:
             builder.loop_blanks(key_done)
         spaces = "" if blank else " _ws"
         branches: dict[tuple[str, ...], str] = {(): key_done}
-        closed: list[str] = []
-        opened_values: list[str] = []
+        closed, opened_values = [], []
         for frame in self.frames:
             lead, state = self._lead(frame, branches)
             value = builder.state("PARSING_ARGUMENT_VALUE", "value", *frame.traits)
             opening = self._opening(frame, state, value)
             body = f"{lead}{opening} {frame.rule}"
             opened_values.append(body)
-            if frame.open:
-                self.values.append(value)
-                closed.append(body)
-                continue
             closed.append(f"{body} {self._ending(frame, value, waiting, key)}")
         lead = f"{' '.join(symbols)} {key}{spaces}"
         self.rules = [f"argument: {lead} {closed[0] if len(closed) == 1 else one_of(closed)}"]
@@ -197,9 +188,8 @@ class Arguments:
         """Let a value stay open if only its closing marker says where it ends."""
         builder = self.builder
         closable = not any(frame.alone or frame.open or frame.echo is not None for frame in self.frames)
-        self.text_alone = (
-            not closable and self.frames[0].raw and not any(frame.open or frame.echo for frame in self.frames)
-        )
+        ends = not any(frame.open or frame.echo for frame in self.frames)
+        self.text_alone = not closable and ends and self.frames[0].raw
         if closable and self.prefix and _is_marker(self.prefix[0]):
             separated = [self.form.separator + self.prefix[0]] if self.separator else []
             for name in builder.literals("NEXT_ARGUMENT", [*separated, self.prefix[0]]):
@@ -209,20 +199,18 @@ class Arguments:
 
     def _value_rules(self) -> None:
         """Add the rules of the values."""
-        builder = self.builder
         rules = dict.fromkeys(frame.rule for frame in self.frames)
         self.rules += [f"{rule}: {'value' if rule == 'json_value' else 'VALUE?'}" for rule in rules]
-        if any(frame.rule == "json_value" for frame in self.frames):
-            builder.take("json", "value")
+        if "json_value" in rules:
+            self.builder.take("json", "value")
 
     def _lead(self, frame: Frame, branches: dict[tuple[str, ...], str]) -> tuple[str, str]:
         """Return the markers between key and value, but for the last: shared by frames as far as they are the same."""
         builder = self.builder
         cut = self._before(frame)[:-1]
         text, state = "", branches[()]
-        for at in range(len(cut)):
-            name = builder.literal("KEY_END", cut[at])
-            branch = tuple(cut[: at + 1])
+        for at, piece in enumerate(cut, 1):
+            name, branch = builder.literal("KEY_END", piece), tuple(cut[:at])
             if branch not in branches:
                 branches[branch] = builder.state("WAITING_FOR_ARGUMENT_VALUE")
                 builder.to(name, state, branches[branch])
@@ -255,10 +243,12 @@ class Arguments:
         return one_of(names)
 
     def _ending(self, frame: Frame, value: str, waiting: str, key: str) -> str:
-        builder = self.builder
+        builder, cut = self.builder, pieces(frame.after)
+        if frame.open:
+            self.values.append(value)
+            return ""
         if frame.echo is not None:
             return self._echo(frame, value, waiting, key)
-        cut = pieces(frame.after)
         if frame.alone and not cut:
             builder.to("value_end", value, waiting)
             return ""
