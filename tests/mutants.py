@@ -1,17 +1,18 @@
 """Small changes of the code, and how many of them the tests notice: `python -m tests.mutants`.
 
-Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines.
-Each change is made in a copy of the repository, and the tests of that part run there until one fails. If the part
-reads, one process takes the cases of the suite. Another one takes the files that speak of the module, those with its
-name first, and then those of its part. Each has a minute of processor time, so that a busy machine changes nothing. A
-change that all pass survives, and so does one whose tests need longer. Results are kept, a line each, so that a run
-that was stopped goes on.
+Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines. All tests run
+once to find out which of them run each line, and how long each takes; that is kept until a file is another one. Each
+change is made in a copy of the repository. The tests that run its lines, or of a machine those of the formats that are
+made of it, run there until one fails, the quickest first, in two processes. Each has a minute of processor time, so
+that a busy machine changes nothing. A change that all of them pass survives, and so does one whose tests need longer.
+Results are kept, a line each, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
 import os
 import random
@@ -24,23 +25,26 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
+from xml.etree import ElementTree
+
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".mutants"
 SECONDS = 60
 BAR = 0.95
-MOST_FILES = 6  # that speak of a module
-SUITE = "tests/test_suite.py::test_toolgram_reads_every_case_however_it_is_split_or_cut"
-READING = ("tests/test_explain.py", "tests/islands", "tests/deviations", "tests/formats", "tests/properties")
-# What is changed, in which share of the changes, and which tests read it, the quick ones first.
-PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "src/toolgram/runtime/*.py": (30, READING),
-    "src/toolgram/islands/*.py": (20, READING),
-    "machines/**/*.yaml": (20, READING),
-    "src/toolgram/export/*.py": (15, ("tests/export/test_oracle.py", "tests/export/test_export.py", "tests/export")),
-    "src/toolgram/gateway/*.py": (15, ("tests/gateway/test_answers.py", "tests/gateway")),
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+MOST_TESTS = 400  # of a process
+# What is changed, in which share of the changes.
+PARTS = {
+    "src/toolgram/runtime/*.py": 30,
+    "src/toolgram/islands/*.py": 20,
+    "machines/**/*.yaml": 20,
+    "src/toolgram/export/*.py": 15,
+    "src/toolgram/gateway/*.py": 15,
 }
 SWAPPED = {
     ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
@@ -143,7 +147,7 @@ def mutants(seed: int, count: int) -> list[Mutant]:
     """So many changes, the same for the same seed and the same code, and those that have a name."""
     rng = random.Random(seed)
     chosen = named()
-    for pattern, (share, _) in PARTS.items():
+    for pattern, share in PARTS.items():
         found: list[Mutant] = []
         for path in sorted(ROOT.glob(pattern)):
             of = of_machine if path.suffix == ".yaml" else of_python
@@ -152,21 +156,65 @@ def mutants(seed: int, count: int) -> list[Mutant]:
     return chosen
 
 
+@dataclass(frozen=True)
+class Runs:
+    """What all tests did once: how long each took, by its id, and which of them ran each line of each module."""
+
+    seconds: dict[str, float]
+    lines: dict[str, dict[int, list[str]]]
+
+
+@cache
+def runs() -> Runs:
+    """Run all tests in the copy, or return what was kept of them."""
+    copy, texts = HOME / "copy", [path.read_bytes() for path in sorted((ROOT / "src").rglob("*.py"))]
+    texts += [path.read_bytes() for path in sorted(ROOT.glob("tests/**/*.*")) if path.suffix in (".py", ".yaml")]
+    kept = HOME / hashlib.sha256(b"".join(texts)).hexdigest()[:16]
+    times = kept / "times.xml"
+    if not times.exists():
+        kept.mkdir(exist_ok=True)
+        options = ["-n", "2", "--dist", "loadfile", "--cov=src/toolgram", "--cov-context=test", "--cov-report="]
+        options += [f"--junitxml={times}", "-o", "junit_family=xunit1"]
+        environment = {**_environment(copy), "COVERAGE_FILE": str(kept / "lines")}
+        subprocess.run([*PYTEST, *options, "tests"], cwd=copy, env=environment, check=False)
+    seconds = {}
+    for case in ElementTree.parse(times).iter("testcase"):
+        seconds[f"{case.get('file')}::{case.get('name')}"] = float(case.get("time", "0"))
+    data = CoverageData(str(kept / "lines"))
+    data.read()
+    lines = {str(Path(file).relative_to(copy)): data.contexts_by_lineno(file) for file in data.measured_files()}
+    return Runs(seconds, lines)
+
+
 def tests_of(mutant: Mutant) -> list[list[str]]:
-    """The tests that a change affects, for each process those first that notice most."""
-    stem = Path(mutant.file).stem
-    words = re.compile(stem.rstrip("s").replace("_", "[ _]"), re.IGNORECASE)
-    said = {}
-    for path in ROOT.glob("tests/**/test_*.py"):
-        texts = (each.read_text("utf-8") for each in (path, path.with_suffix(".yaml")) if each.exists())
-        said[str(path.relative_to(ROOT))] = 9 * len(words.findall(path.stem)) + len(words.findall("".join(texts)))
-    first = sorted((file for file, number in said.items() if number), key=lambda file: (-said[file], file))
-    for pattern, (_, tests) in PARTS.items():
-        if mutant.file.startswith(pattern.partition("*")[0]):
-            cases = [f"{SUITE}[{stem}]"] * (f"machines/{stem}.yaml" == mutant.file) + [SUITE]
-            files = (sorted(map(str, Path(each).rglob("test_*.py"))) or [each] for each in tests)
-            return [cases] * (tests is READING) + [[*dict.fromkeys(chain(first[:MOST_FILES], *files))]]
-    raise LookupError(mutant.file)
+    """The tests that a change affects, the quickest first, for two processes."""
+    known = runs()
+    if mutant.file.endswith(".py"):
+        first = (ROOT / mutant.file).read_text("utf-8").count("\n", 0, mutant.at) + 1
+        lines = known.lines.get(mutant.file, {})
+        changed = range(first, first + mutant.old.count("\n") + 1)
+        found = {each.partition("|")[0] for line in changed for each in lines.get(line, ())}
+    else:
+        formats = "|".join(_formats_of(Path(mutant.file).stem))
+        found = {each for each in known.seconds if re.search(rf"\[(?:.*-)?(?:{formats})\b", each)}
+    chosen = sorted(found & known.seconds.keys(), key=lambda each: (known.seconds[each], each))
+    return [chosen[at::2][:MOST_TESTS] for at in range(2) if chosen[at::2]]
+
+
+def _formats_of(machine: str) -> set[str]:
+    """The formats that are made of a machine: itself, or those that import the fragment, also through another one."""
+    found = {machine}
+    texts = {path.stem: path.read_text("utf-8") for path in ROOT.glob("machines/**/*.yaml")}
+    while more := {
+        stem for stem, text in texts.items() if stem not in found and found & {*re.findall(r"fragment: (\w+)", text)}
+    }:
+        found |= more
+    return found
+
+
+def _environment(place: Path) -> dict[str, str]:
+    own = {"PYTHONPATH": str(place / "src"), "PYTHONPYCACHEPREFIX": str(HOME / "compiled"), "TOOLGRAM_SUITE": "uncut"}
+    return {**os.environ, **own}
 
 
 def limited() -> None:
@@ -190,31 +238,26 @@ def copied() -> Path:
 def outcome(mutant: Mutant, place: Path) -> str:
     """Whether tests notice the change: killed, survived, or late."""
     changed = place / mutant.file
+    chosen = tests_of(mutant)
     changed.write_text(mutant.text(), "utf-8")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(place / "src"),
-        "PYTHONPYCACHEPREFIX": str(HOME / "compiled"),
-        "TOOLGRAM_SUITE": "uncut",
-    }
-    runs = [
+    started = [
         subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--keep-duplicates", *tests],
+            [*PYTEST, "-x", *tests],
             cwd=place,
-            env=environment,
+            env=_environment(place),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             preexec_fn=limited,
         )
-        for tests in tests_of(mutant)
+        for tests in chosen
     ]
     latest = time.monotonic() + 10 * SECONDS
-    while any(run.poll() is None for run in runs) and time.monotonic() < latest:
-        if any((run.poll() or 0) > 0 for run in runs):
+    while any(run.poll() is None for run in started) and time.monotonic() < latest:
+        if any((run.poll() or 0) > 0 for run in started):
             break
         time.sleep(0.1)
-    codes = [run.poll() for run in runs]
-    for run in runs:
+    codes = [run.poll() for run in started]
+    for run in started:
         run.kill()
         run.wait()
     shutil.copyfile(ROOT / mutant.file, changed)
