@@ -60,7 +60,6 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
         self._session = self._new_session()
         self._plain = PlainThought(self.served.marks)
         self._waiting: list[Event] = []
-        self._begun = False  # a call begins in the last whole answer
 
     def _new_session(self) -> Session:
         session = Session(self.served, lambda: _chat_shape(self._tools))
@@ -71,21 +70,22 @@ class ToolDetector(BaseFormatDetector):  # type: ignore[misc]
     # --- a whole answer
 
     def has_tool_call(self, text: str) -> bool:
-        """Return whether the text is more than content, with any tools: SGLang says later which are declared."""
-        result = self.detect_and_parse(text, self._tools)
-        return self._begun or bool(result.calls) or result.normal_text != text
+        """Return whether the text is more than content, with any tools: SGLang says later which are declared. So the
+        name of a function in which the text ends may be whole, as if the model had ended it."""
+        session = self._new_session()
+        session.eos_ids = frozenset({session.last})
+        result = _result(PlainThought(self.served.marks)([*session.feed(text, None), *session.close()]))
+        return bool(result.calls) or result.normal_text != text
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
         """Return the content and the calls of a whole answer."""
         self._tools = tools
         new_builder = partial(AnswerBuilder, failed_as_text=FAILED[TEXT], plain=PlainThought(self.served.marks))
-        events, builder = self._new_session().whole(text, None, new_builder)
-        answer = builder.answer()
+        answer = self._new_session().whole(text, None, new_builder)[1].answer()
         calls = [
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(answer.tool_calls)
         ]
-        self._begun = any(isinstance(event, ToolCallStart) for event in events)
         return StreamingParseResult(normal_text=answer.content or "", calls=calls)
 
     # --- a stream
