@@ -22,9 +22,9 @@ class Reading:
     broken: bool
 
 
-def read(text: str, keywords: bool = True, cuts: list[int] | None = None) -> Reading:
+def read(text: str, cuts: list[int] | None = None) -> Reading:
     """Read `text`, cut before each position in `cuts`."""
-    scanner = PythonScanner(keywords)
+    scanner = PythonScanner()
     edges = [0, *sorted(cuts or []), len(text)]
     out = ""
     pos = 0
@@ -38,12 +38,12 @@ def read(text: str, keywords: bool = True, cuts: list[int] | None = None) -> Rea
     return Reading(out, pos, scanner.started, scanner.empty, scanner.done, scanner.broken)
 
 
-def read_by_character(text: str, keywords: bool = True) -> Reading:
-    return read(text, keywords, list(range(1, len(text))))
+def read_by_character(text: str) -> Reading:
+    return read(text, list(range(1, len(text))))
 
 
-def load(text: str, keywords: bool = True) -> Any:
+def load(text: str) -> Any:
     """The value of a text that is read to its end."""
-    reading = read(text, keywords)
+    reading = read(text)
     assert (reading.done, reading.broken, reading.pos) == (True, False, len(text))
     return json.loads(reading.out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.islands.python_reading import Reading, load, read
+from tests.islands.python_reading import read
 from tests.tables import table
 from toolgram.islands.python_literals import PythonScanner
 
@@ -14,34 +14,26 @@ def test_surrogates_leave_as_escapes_where_they_came_as_escapes() -> None:
     assert read("a='\udead')").out == '{"a": "\udead"}'
 
 
-@pytest.mark.parametrize("source", ["", "1", "'a'", "(1)", " [1]", "a", ")"])
-def test_a_bare_value_starts_with_its_bracket(source: str) -> None:
-    assert read(source, False) == Reading("", 0, False, False, False, source != "")
-
-
 def test_nothing_is_read_after_the_end() -> None:
     for source, pos in (("a=1)b=2)", 4), ("a=1 b=2)", 4)):
-        scanner = PythonScanner(True)
+        scanner = PythonScanner()
         assert scanner.read(source, 0) == pos
         assert scanner.read(source, 2) == 2
         assert scanner.out == ""
 
 
 def test_reading_starts_at_the_given_position() -> None:
-    scanner = PythonScanner(True)
+    scanner = PythonScanner()
     assert scanner.read("f(a=1", 2) == 5
     assert scanner.read("f(a=1)x", 5) == 6
     assert (scanner.out, scanner.done) == ("}", True)
 
 
-@pytest.mark.parametrize(
-    ("source", "keywords"),
-    table(__file__, "started_as_soon_as_it_is_certain"),
-)
-def test_started_as_soon_as_it_is_certain(source: str, keywords: bool) -> None:
+@pytest.mark.parametrize("source", table(__file__, "started_as_soon_as_it_is_certain"))
+def test_started_as_soon_as_it_is_certain(source: str) -> None:
     at = source.index(">")
     text = source.replace(">", "")
-    starts = [read(text[:end], keywords).started for end in range(len(text) + 1)]
+    starts = [read(text[:end]).started for end in range(len(text) + 1)]
     assert starts == [end >= at for end in range(len(text) + 1)]
 
 
@@ -55,7 +47,7 @@ def test_what_is_no_literal_never_starts(source: str) -> None:
     table(__file__, "prompt"),
 )
 def test_prompt(source: str, outs: list[str]) -> None:
-    scanner = PythonScanner(True)
+    scanner = PythonScanner()
     said = []
     for character in source:
         scanner.read(character, 0)
@@ -64,10 +56,8 @@ def test_prompt(source: str, outs: list[str]) -> None:
 
 
 def test_depth_is_capped() -> None:
-    assert load("[" * 256 + "]" * 256, False) is not None
-    assert read("[" * 257, False).pos == 256
     deep = "[" * 252  # with the call, the list, the object and the tuple, 256 deep
     assert read(f"a=[{{'b': ({deep}1{deep.replace('[', ']')})}}])").done
     over = read(f"a=[{{'b': (({deep}")
     assert (over.broken, over.pos, over.out) == (True, 262, '{"a": [{"b": [[' + deep[1:])
-    assert read("{'a': " + "[" * 256, False).pos == 6 + 255
+    assert read("{'a': " + "[" * 256).pos == 6 + 255

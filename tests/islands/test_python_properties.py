@@ -115,23 +115,23 @@ anything = st.tuples(st.sampled_from(["", "a=", "a=[", "{", "[", "a='", "{'a':",
 written = freely_written().map(lambda case: case[1])
 
 
-@given(written | anything, st.booleans(), st.data())
-def test_any_text_is_read_the_same_however_it_is_cut(source: str, keywords: bool, data: st.DataObject) -> None:
-    whole = read(source, keywords)
+@given(written | anything, st.data())
+def test_any_text_is_read_the_same_however_it_is_cut(source: str, data: st.DataObject) -> None:
+    whole = read(source)
     assert is_json_prefix(whole.out)
     assert not (whole.done and whole.broken)
     assert not whole.done or json.loads(whole.out, parse_int=str) is not None
-    assert read_by_character(source, keywords) == whole
-    assert read(source, keywords, data.draw(st.lists(st.integers(0, len(source)), max_size=5))) == whole
+    assert read_by_character(source) == whole
+    assert read(source, data.draw(st.lists(st.integers(0, len(source)), max_size=5))) == whole
     if whole.broken:  # what was consumed is a fine beginning, and reads the same alone
-        before = read(source[: whole.pos], keywords)
+        before = read(source[: whole.pos])
         assert not before.broken
         assert whole.out.startswith(before.out)
 
 
-@given(written | anything, st.booleans())
-def test_a_snapshot_goes_on_where_it_was_taken(source: str, keywords: bool) -> None:
-    straight, hopping = PythonScanner(keywords), PythonScanner(keywords)
+@given(written | anything)
+def test_a_snapshot_goes_on_where_it_was_taken(source: str) -> None:
+    straight, hopping = PythonScanner(), PythonScanner()
     for character in source:
         assert straight.read(character, 0) == hopping.read(character, 0)
         assert straight.out == hopping.out
@@ -178,7 +178,7 @@ def test_work_is_linear_and_memory_is_what_is_held(source: str, opaque: bool, mo
     assert whole.done
     assert calls < (20 if opaque else 3 * len(source))
     calls = 0
-    scanner, out, largest = PythonScanner(True), [], 0
+    scanner, out, largest = PythonScanner(), [], 0
     for index, character in enumerate(source):
         scanner.read(character, 0)
         out.append(scanner.out)
@@ -192,7 +192,7 @@ def test_work_is_linear_and_memory_is_what_is_held(source: str, opaque: bool, mo
 @pytest.mark.parametrize("size", range(1, 17))
 def test_two_names_in_one_delta_are_two_names(size: int) -> None:
     for name in ("x", "y"):
-        scanner = PythonScanner(True)
+        scanner = PythonScanner()
         text = f"z=0,{name}=1,b=2,{name}=3)"
         out = ""
         for at in range(0, len(text), size):

@@ -280,6 +280,6 @@ def _arguments(source: str) -> str:
         return source
     if source[0] == '"':
         return str(json.loads(source)) or "{}"
-    scanner = PythonScanner(keywords=True)
+    scanner = PythonScanner()
     scanner.read(source, 1)
     return scanner.out

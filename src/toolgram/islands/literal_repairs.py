@@ -49,8 +49,8 @@ class LiteralScanner(PythonScanner):
 
     __slots__ = ()
 
-    def __init__(self, keywords: bool = True) -> None:
-        super().__init__(keywords)
+    def __init__(self) -> None:
+        super().__init__()
         self._readers = _READERS
         self.alone = True
 

@@ -1,16 +1,16 @@
 """Python literals, read as they arrive and written as JSON: `f(a=1, b=[None])` gives `{"a": 1, "b": [null]}`.
 
 Some models write calls as Python. Then the parentheses contain keyword arguments whose values are literals, sometimes a
-single dict or a bare container value. `PythonScanner` reads either, one delta at a time, and writes JSON in the style
-of `json.dumps`. Nothing is evaluated: an expression, a comment, a name or a prefixed string is a character that does
-not fit, and the scanner says where.
+single dict. `PythonScanner` reads either, one delta at a time, and writes JSON in the style of `json.dumps`. Nothing is
+evaluated: an expression, a comment, a name or a prefixed string is a character that does not fit, and the scanner says
+where.
 
 Strategy: one reader per lexical state. `read` looks the reader up and lets it consume what it can; a reader returns the
 new position and has set the next state.
 
     arguments, argument     a name or ")": before the first argument (or a sole dict), after a comma
     name, equals            inside a name, and between it and its "="
-    start, item, value      the bracket of a bare value; an element, a key or the closing bracket; a required value
+    item, value             an element, a key or the closing bracket; a required value
     colon, after            after a key; after a value
     opening, body, quotes, escape   a string, see below
     word; number, sign ...  the other scalars; numbers have a transition table of their own
@@ -39,7 +39,6 @@ from toolgram.islands.held_text import add_piece
 from toolgram.islands.python_tokens import (
     AFTER,
     ARGUMENT,
-    ARGUMENTS,
     BASED,
     BASED_DIGITS,
     BLANKS,
@@ -68,21 +67,17 @@ from toolgram.limits import LONGEST_WORD, MAX_DEPTH, MAX_DIGITS
 _INTEGERS = ("integer", "integer _")
 # The states in which it no longer matters whether the last scalar was a key.
 BETWEEN_SCALARS = frozenset(
-    {"arguments", "argument", "name", "equals", "start", "item", "value", "colon", "after", "sole", "last"}
+    {"arguments", "argument", "name", "equals", "item", "value", "colon", "after", "sole", "last"}
 )
 
 
 class PythonScanner:
-    r"""Reads Python keyword arguments or one container value, and writes JSON.
-
-    `PythonScanner(keywords=True)` starts after the `(` of a call and ends with its `)`; `keywords=False` starts at the
-    `{` or `[` of a value and ends with its partner. After each `read`:
+    r"""Reads Python keyword arguments, from after the `(` of a call to its `)`, and writes JSON. After each `read`:
 
     * `out`: the JSON that the last `read` produced. Concatenated, it is valid JSON once `done`, and a prefix
       of valid JSON at any time. It may come before `started`.
     * `started`: this is certainly not prose. For keyword arguments, the first value has begun as a literal: a quote, an
-      opening bracket, a digit, or a whole word; a sole dict must be read to the closing bracket. For a bare value, the
-      first character inside has been read. Never set by `f()`.
+      opening bracket, a digit, or a whole word; a sole dict must be read to the closing bracket. Never set by `f()`.
     * `end`: where the last `run` stopped.
     * `mark`: the position after the last character that produced some of `out`.
     * `done`: the closing bracket has been read. `empty`: without arguments before it, as in `f()`.
@@ -98,13 +93,13 @@ class PythonScanner:
         "_word_ends", "alone", "broken", "done", "empty", "end", "listed", "mark", "out", "started", "waits",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool) -> None:
+    def __init__(self) -> None:
         self.out = ""
         self.end = self.mark = 0
         self.started = self.empty = self.done = self.broken = self.waits = self.alone = self.listed = False
-        self._state = "arguments" if keywords else "start"
-        self._stack = "k" if keywords else ""
-        self._lead = "{" if keywords else ""  # JSON to write before the next element
+        self._state = "arguments"
+        self._stack = "k"
+        self._lead = "{"  # JSON to write before the next element
         self._then = "after"  # the state after this scalar: "colon" if it is a key
         self._quote = ""  # closing quote of this string: one character or three
         self._held = ""  # the undecided part of a word, an escape or a run of quotes
@@ -117,7 +112,7 @@ class PythonScanner:
     @classmethod
     def after_value(cls, stack: str) -> PythonScanner:
         """Return a scanner after a value, inside these frames."""
-        self = cls(keywords=True)
+        self = cls()
         self._stack, self._state, self._lead, self.started = stack, "after", "", True
         return self
 
@@ -153,13 +148,13 @@ class PythonScanner:
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
         """Load what `dump` returned. Raise ValueError for anything else."""
-        self = cls(keywords=True)
+        self = cls()
         self._set(data)
         return self
 
     def _set(self, data: Any) -> None:
         """Set the state that was dumped. Raise ValueError for anything else."""
-        quotes, pending, digits = ("", *RUN), ("", "{", "[", ", "), range(MAX_DIGITS + 1)
+        quotes, pending, digits = ("", *RUN), ("", "{", ", "), range(MAX_DIGITS + 1)
         self.started, self.alone, self.listed, *lexical, name, self._digits = checked(
             data, bool, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
         )
@@ -173,7 +168,7 @@ class PythonScanner:
         """Raise ValueError if no scanner can be in this state."""
         state, stack, held = self._state, self._stack, self._held
         fits = len(stack) <= MAX_DEPTH and not stack[1:].strip("{[(s")
-        fits &= stack[:1] in ("", "k", "d", "{", "[") and bool(stack) != (state in SOLE or state in ("start", "over"))
+        fits &= stack[:1] in ("", "k", "d") and bool(stack) != (state in SOLE or state == "over")
         fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
         if state == "opening":
             fits &= held in ("'", '"', "''", '""')
@@ -272,14 +267,6 @@ class PythonScanner:
 
     # Containers
 
-    def _start(self, text: str, pos: int) -> int:
-        if text[pos] not in "{[":
-            self.broken = True
-            return pos
-        self._stack = self._lead = text[pos]
-        self._state = "item"
-        return pos + 1
-
     def _item(self, text: str, pos: int) -> int:
         frame = self._stack[-1]
         m = ITEM[frame](text, pos)
@@ -330,16 +317,13 @@ class PythonScanner:
         if self._name_pieces:
             parts += ['"', "".join(self._name_pieces), '": ']
             self._name_pieces.clear()
-        if not self.started:
-            # In arguments, a key is not a value yet, nor is a sign a number or a letter a word.
-            self.started = (begun and self._then == "after") or self._stack[0] not in ARGUMENTS
+        self.started |= begun and self._then == "after"  # a key is not a value yet, nor a sign a number
 
     def _colon(self, text: str, pos: int) -> int:
         m = COLON(text, pos)
         if m.lastgroup is None:
             return self._unfit(text, pos)
         self._parts.append(": ")
-        self.started = True
         self._state = "value"
         return m.end()
 
@@ -365,7 +349,6 @@ class PythonScanner:
         self._parts.append(closer if self._lead == ", " else self._lead + closer)
         self._lead = ""
         self._stack = self._stack[:-1]
-        self.started = self.started or frame != "k"
         if self._stack:
             self._state = "after"
         elif frame == "d":
@@ -491,8 +474,6 @@ class PythonScanner:
     def _close_string(self) -> None:
         self._parts.append('"')
         self._state, self._held, self._quote = self._then, "", ""
-        if self._then == "colon" and self._stack == "d":
-            self.started = True
 
     def _over(self, text: str, pos: int) -> int:
         """Break: nothing may follow the closing bracket."""
@@ -507,7 +488,6 @@ READERS: dict[str, Callable[[Any, str, int], int]] = {
     "argument": PythonScanner._argument,
     "name": PythonScanner._name,
     "equals": PythonScanner._equals,
-    "start": PythonScanner._start,
     "item": PythonScanner._item,
     "value": PythonScanner._value,
     "colon": PythonScanner._colon,

@@ -81,8 +81,8 @@ class RepairingPythonScanner(PythonScanner):
         "why",
     )  # fmt: skip
 
-    def __init__(self, keywords: bool = True, around: Around | None = None) -> None:
-        super().__init__(keywords)
+    def __init__(self, around: Around | None = None) -> None:
+        super().__init__()
         self._around = around or Around()
         self.listed = self._around.listed
         self.notes: list[str] = []
@@ -477,7 +477,7 @@ class StrictRest:
             self.ready, self._around, self._between = True, Around(), ""
             return self._around.listed or not self._around.lines
         if match["open"]:
-            self._scanner = PythonScanner(keywords=True)
+            self._scanner = PythonScanner()
         return True
 
 

@@ -31,7 +31,6 @@ def expect(tokens: str) -> Always:
 # (a sole dict).
 CLOSERS = {"k": r"\)", "s": r"\}", "d": r"\}", "{": r"\}", "[": r"\]", "(": r"\)"}
 KEYED = "{d"
-ARGUMENTS = "kd"
 
 ARGUMENT = {
     "arguments": expect(r"(?P<name>[^\W\d]\w*)|(?P<close>\))|(?P<dict>\{)"),

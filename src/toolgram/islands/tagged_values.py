@@ -271,7 +271,7 @@ class TaggedValue:
             self.odd = types is not None and "string" not in types
 
     def _start(self, kind: type[PythonScanner]) -> None:
-        self._scanner = kind(keywords=True)
+        self._scanner = kind()
         self._scanner.read("_=", 0)
         self._scanner.alone = True
 

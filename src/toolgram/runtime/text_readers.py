@@ -386,7 +386,7 @@ def _python_arguments(stream: Stream) -> Island:
     after = stream.state.row["object_start"].dest.row["object_end"].dest
     listed = not {",", "]"}.isdisjoint(after.literals)
     if not stream.may_repair_call:
-        island = island_class("python")(keywords=True)
+        island = island_class("python")()
         island.listed = listed
         return cast(Island, island)
     region = stream.events.held

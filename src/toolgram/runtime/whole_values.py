@@ -87,7 +87,7 @@ def envelope_string(text: str, pos: int) -> tuple[str, int]:
 
 def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
     """Return the JSON of keyword arguments, and where the call ends."""
-    scanner = island_class("python")(keywords=True)
+    scanner = island_class("python")()
     scanner.listed = listed
     end = scanner.read(text, pos, False)
     written: str = scanner.out
