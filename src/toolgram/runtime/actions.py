@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
+from toolgram.islands.held_text import take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import JsonScanner
 from toolgram.program.state import Move, Program
@@ -106,7 +107,7 @@ def _unclosed_arguments(at: Position, text: str, value: str, ended: bool) -> str
     scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
     closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.stack[floor:]))
     at.events.note("unclosed_arguments", closers)
-    at.calls.delta(closers, "")
+    at.calls.delta(closers, take_pieces(at.source.pieces))
     at.island = None
     return text
 

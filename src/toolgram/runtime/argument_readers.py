@@ -1,12 +1,12 @@
-"""Readers of arguments: a JSON object, arguments written as a JSON string, and arguments left unclosed."""
+"""Readers of arguments: a JSON object, also one left unclosed, and arguments written as a JSON string."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from toolgram.islands.held_text import take_pieces
+from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
-from toolgram.islands.json_values import FIRST_KEY, SCALARS, START, JsonScanner
+from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.runtime.following import GOES_ON, end_of_json_blanks
 from toolgram.runtime.source import Transcoding
@@ -89,7 +89,7 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
         elif stream.source.transcoding is None:
             stream.events.note("repaired_json", text[end])
     elif scanner.broken:
-        return _broke(stream, scanner, envelope, floor, text)
+        return _broke(stream, scanner, envelope, text)
     elif len(scanner.stack) == floor and stream.source.transcoding is None:
         stream.reader = "closed"
     elif len(scanner.stack) == floor:
@@ -117,72 +117,42 @@ def end_arguments(stream: Stream) -> None:
         stream.fire(f"end_map {stream.same(envelope.path)}", "")
 
 
-def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, floor: int, text: str) -> int:
+def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, text: str) -> int:
     """Handle arguments that are not JSON: they are in Python's spelling, can be repaired, or are broken."""
-    repairs, end = scanner.repairs, scanner.fault if scanner.repairs else scanner.end
-    if envelope is not None and end < len(text) and scanner.was >= START:  # not inside a string
-        repairs = repairs or is_python_only(stream, envelope, text[end])
-    after = end < len(text) and scanner.broke_after_value and "," not in text[scanner.end : end]
-    if after and _may_close_call(stream, text, end):
+    repairs, end = scanner.repairs, scanner.end
+    fault = scanner.fault if repairs else end
+    if envelope is not None and scanner.was >= START:  # not inside a string
+        repairs = repairs or is_python_only(stream, envelope, text[fault])
+    if fault == end and scanner.broke_after_value and stream.source.transcoding is None:
         scanner.state = scanner.was
-        return _wait_for_closer(stream, text, scanner.end)
-    elif after and _closes_call(stream, text, end):
-        _settle(stream, scanner, floor, text, end)
-        if scanner.broke_after_value:
-            scanner.state = scanner.after_value()
-            stream.reader = "unclosed_arguments"
-        else:  # after a comma, for example
-            stream.unexpected_input()
-    elif repairs:
-        end = scanner.end
+        after = read_closer(stream, text, end)
+        if after is not None:
+            return after
+    if repairs:
         begin_repair(stream, scanner)
     else:
         stream.unexpected_input()
     return end
 
 
-def _wait_for_closer(stream: Stream, text: str, pos: int) -> int:
-    if stream.closing is None:
+def read_closer(stream: Stream, text: str, pos: int) -> int | None:
+    """Read the call's closing marker after a whole value in open arguments, or the part in which the output ends.
+    Return the position after it, or WAIT; None if it is not at `pos`."""
+    begun, source = stream.state.may_become(text, pos), stream.source
+    if begun and stream.closing is None:
         return stream.wait(text[pos:])
-    stream.source.hold(text, pos, len(text))  # part of a marker ends the output
-    return len(text)
-
-
-def _settle(stream: Stream, scanner: JsonScanner, floor: int, text: str, end: int) -> None:
-    """Read the characters that waited before `end`, which the character at `end` decides."""
-    if end > scanner.end:
-        begin, scanner.state = scanner.end, scanner.was
-        scanner.exact()
-        scanner.accept_controls()
-        scanner.run(text, begin, floor)
-        stream.calls.delta(scanner.out, stream.source.take(text, begin, scanner.end))
-
-
-def _may_close_call(stream: Stream, text: str, pos: int) -> bool:
-    """Return whether an incomplete marker that may close the call is at `pos`, in the model's own characters."""
-    return stream.source.transcoding is None and stream.state.may_become(text, pos)
-
-
-def _closes_call(stream: Stream, text: str, pos: int) -> bool:
-    """Return whether a marker that closes the call is at `pos`, in the model's own characters."""
-    state = stream.state
-    return bool(state.literals) and stream.source.transcoding is None and stream.symbol_at(text, pos) is not None
-
-
-def closer_of_arguments(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
-    """Return 1 and choose the reader that closes the arguments, if the call's closing marker is at `pos`, after a value
-    of repaired arguments. Return 0 if it is not there, WAIT if it may have begun."""
-    state = stream.state
-    if state.match is None or not state.literals:
-        return 0
-    if stream.symbol_at(text, pos) is None:
-        if final or not state.may_become(text, pos):
-            return 0
-        return stream.wait(text[pos:])
-    if scanner.state >= SCALARS:
-        scanner.state = scanner.after_value()
-    scanner.repairer, stream.source.transcoding, stream.reader = None, None, "unclosed_arguments"
-    return 1
+    found = stream.symbol_at(text, pos) if stream.state.literals else None
+    if found is None and not begun:
+        return None
+    if source.transcoding is not None:  # a comment before the marker
+        add_piece(source.pieces, take_pieces(source.transcoding.pieces))
+        source.transcoding = None
+    if found is None:
+        source.hold(text, pos, len(text))
+        return len(text)
+    symbol, end = found
+    stream.fire(symbol.trigger, text[pos:end], symbol_why(symbol))
+    return end
 
 
 def is_python_only(stream: Stream, envelope: Envelope, character: str) -> bool:
@@ -198,19 +168,6 @@ def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
     scanner.repair(python_only=isinstance(envelope, Envelope) and not envelope.repairs)
     stream.source.transcoding = Transcoding()
     stream.reader = "repaired"
-
-
-def read_unclosed_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read the call's closing marker if it follows a whole value in unclosed arguments; reject anything else."""
-    found = stream.symbol_at(text, pos)
-    if found is not None:
-        symbol, end = found
-        stream.fire(symbol.trigger, text[pos:end], symbol_why(symbol))
-        return end
-    if stream.state.may_become(text, pos) and not final:
-        return stream.wait(text[pos:])
-    stream.unexpected_input()
-    return pos
 
 
 def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from toolgram.runtime.argument_readers import read_object, read_string, read_unclosed_arguments
+from toolgram.runtime.argument_readers import read_object, read_string
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn
 from toolgram.runtime.python_readers import read_python
@@ -26,7 +26,6 @@ READERS: dict[str, Reader] = {
     "text": read_text,
     "token": read_token,
     "object": read_object,
-    "unclosed_arguments": read_unclosed_arguments,
     "python": read_python,
     "string": read_string,
     "value": read_value,

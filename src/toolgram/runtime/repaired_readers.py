@@ -27,12 +27,7 @@ from toolgram.islands.json_values import (
 from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, StateProgram
-from toolgram.runtime.argument_readers import (
-    arguments_scanner,
-    closer_of_arguments,
-    confirm_object,
-    repaired_reader,
-)
+from toolgram.runtime.argument_readers import arguments_scanner, confirm_object, read_closer, repaired_reader
 from toolgram.runtime.damaged_values import CUT, ENDS, PART, read_damaged
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS, prescribed
 from toolgram.runtime.event_buffer import SYNTAX
@@ -201,10 +196,7 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
         after = _read_fence(stream, scanner, text, pos, final)
     if after != pos:
         return after
-    if reader != "arguments" or not scanner.is_after_value:
-        return None
-    closes = closer_of_arguments(stream, scanner, text, pos, final)
-    return None if not closes else WAIT if closes == WAIT else pos
+    return read_closer(stream, text, pos) if reader == "arguments" and scanner.is_after_value else None
 
 
 def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reader: str, taken: bool) -> bool:

@@ -329,7 +329,6 @@ _FITS: dict[str, Callable[[Stream], bool]] = {
     "object": _fits_object,
     "arguments": _fits_arguments,
     "closed": _fits_closed,
-    "unclosed_arguments": _fits_arguments,
     "repaired": _fits_repaired,
     "python": _fits_python,
     "string": _fits_string,
@@ -379,6 +378,5 @@ _FITS_ENVELOPE: dict[str, Callable[[Stream], bool]] = {
     "encoded": _fits_encoded,
     "arguments": _fits_arguments_inside,
     "closed": _fits_closed_inside,
-    "unclosed_arguments": _fits_arguments_inside,
     "ignored": _fits_ignored,
 }
