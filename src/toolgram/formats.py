@@ -395,7 +395,7 @@ class Format:
                 raise ToolgramError(f"snapshot version {shown} cannot be read; this package reads {VERSION}")
             parser = self.parser(tools, "", call_ids, special_tokens)
             parser.restore(state)
-        except (KeyError, TypeError, ValueError, IndexError, AssertionError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
         return parser
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets
 from toolgram.limits import MAX_OPEN_BRACKETS
 
 OVER = "over"
@@ -118,10 +118,8 @@ class ErrorRecovery:
 
     @classmethod
     def load(cls, data: Any) -> ErrorRecovery:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        stack, quote, *flags, quotes_count, escaped = checked(data, str, ("", *_IN_STRING), *[bool] * 5)
-        if not set(stack) <= {"<", *_OPENING.values()}:
-            raise ValueError("not brackets")
-        recovery = cls(OpenBrackets(stack, quote, *flags), quotes_count)
+        """Load what `dump` returned."""
+        *opened, quotes_count, escaped = data
+        recovery = cls(OpenBrackets(*opened), quotes_count)
         recovery._escaped = escaped
         return recovery

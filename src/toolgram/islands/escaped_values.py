@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgram.islands import checked
 from toolgram.islands.escapes import CDATA, END_CDATA, ESCAPES, Escapes
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import Types
@@ -122,13 +121,11 @@ class EscapedValue(TaggedValue):
 
     @classmethod
     def load(cls, data: Any) -> EscapedValue:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        kind, undecoded, inside = checked(data, tuple(ESCAPES), str, list)
+        """Load what `dump` returned."""
+        kind, undecoded, inside = data
         value = cls(None, kind)
         value._set(inside)
         value._undecoded = undecoded
-        if ESCAPES[kind].begun(undecoded, 0):
-            raise ValueError("what is undecoded begins a token")
         return value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets
 from toolgram.islands.json_table import ITEM, escape_controls
 from toolgram.islands.json_values import BLANK, CONTROL, SCALAR_END, STRING_END, JsonScanner
 
@@ -67,10 +67,8 @@ class JsonValue:
 
     @classmethod
     def load(cls, data: Any) -> JsonValue:
-        """Load what `dump` returned. Raise ValueError for anything else."""
+        """Load what `dump` returned."""
         value = cls()
-        scanner, repaired = checked(data, list, bool)
+        scanner, repaired = data
         value._scanner, value.repairs = JsonScanner.load(scanner), [REPAIRED] if repaired else []
-        if value._scanner.stack[:1] != ["["]:
-            raise ValueError("not a value in a list")
         return value

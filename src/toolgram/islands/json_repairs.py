@@ -33,7 +33,6 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from toolgram.islands import checked
 from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
@@ -48,7 +47,7 @@ from toolgram.islands.json_table import (
     escape_controls,
 )
 from toolgram.islands.python_tokens import is_short, json_text, more_of_escape, unescape
-from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS, MOST_TAIL_WORK
+from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS
 
 _BLANKS = " \t\r\n"
 _QUOTES = "\"'"
@@ -66,7 +65,7 @@ WORDS = (
 _SPELLINGS = ("", "'", "\\'", *PYTHON_WORDS)  # what is noted of Python's spelling, and nothing
 
 # What is being read.
-PLAIN, CLOSING, ESCAPE, WORD, COMMENT = _MODES = "plain", "closing", "escape", "word", "comment"
+PLAIN, CLOSING, ESCAPE, WORD, COMMENT = "plain", "closing", "escape", "word", "comment"
 _runs = {quote: re.compile(rf"[^{quote}\"\\\x00-\x1f]*+").match for quote in _QUOTES}
 EARLIER, HERE = 1, 2  # the place of the damage: a part already read, or the open string
 
@@ -432,31 +431,12 @@ class JsonRepairer:
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        kinds = _MODES, str, str, ('"', "'"), list, range(HERE + 1), range(MOST_TAIL_WORK + 1), bool, bool
-        mode, held, comma, quote, doubled, damage, work, spelled, python_only = checked(data, *kinds)
+        """Load what `dump` returned."""
+        mode, held, comma, quote, doubled, damage, work, spelled, python_only = data
         repairer = cls(quote, python_only)
-        if not all(type(depth) is int and depth > 0 for depth in doubled) or doubled != sorted({*doubled}):
-            raise ValueError("not the state of a repair of JSON")
-        repairer._doubled = [*doubled]
-        repairer._mode, repairer._held, repairer._comma = mode, held, comma
+        repairer._mode, repairer._held, repairer._comma, repairer._doubled = mode, held, comma, [*doubled]
         repairer._damage, repairer.work, repairer.spelled = damage, work, spelled
-        fits = bool(held) == (mode != PLAIN) and (not comma or comma[0] == ",")
-        fits &= len(held) <= (LONGEST_REMARK if mode == CLOSING else MOST_BLANKS) + 1 and len(comma) <= MOST_BLANKS + 1
-        fits &= mode != ESCAPE or _is_begun_escape(held, spelled or quote == "'")
-        fits &= mode != COMMENT or held in ("#", "/", "//", "/*", "/**")
-        fits &= mode != CLOSING or (held[:1] == quote and held[1:].lstrip(_BLANKS)[:1] in ("", "/", "#"))
-        if not fits:
-            raise ValueError("not the state of a repair of JSON")
         return repairer
-
-
-def _is_begun_escape(held: str, python: bool) -> bool:
-    if len(held) < 2 or held[0] != "\\":
-        return held == "\\"
-    if python:
-        return more_of_escape(held, "", 0) == (held, 0, True)
-    return held[1] == "u" and not held[2:].strip(_HEX_DIGITS) and len(held) < 6
 
 
 def _place(scanner: Scanner) -> int:

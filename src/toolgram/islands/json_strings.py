@@ -15,7 +15,7 @@ import json
 import re
 from typing import Any
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets
 from toolgram.islands.json_repairs import JsonRepairer
 from toolgram.islands.json_table import BROKEN, DONE, FIRST_KEY
 from toolgram.islands.json_values import JsonScanner
@@ -235,17 +235,11 @@ class JsonStringScanner:
 
     @classmethod
     def load(cls, data: Any) -> JsonStringScanner:
-        """Load what `dump` returned. Raise ValueError for anything else."""
+        """Load what `dump` returned."""
         scanner = cls()
-        inner, scanner.held, scanner.started, scanner._around, repairer = checked(
-            data, list, str, bool, str, (list, None)
-        )
+        inner, scanner.held, scanner.started, scanner._around, repairer = data
         scanner.inner = JsonScanner.load(inner)
         scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
-        if not any(fence.startswith(scanner._around) for fence in _FENCES):
-            raise ValueError("not a code fence")
-        if scanner.held and not _UNFINISHED(scanner.held):
-            raise ValueError("not an unfinished escape")
         return scanner
 
 

@@ -111,14 +111,3 @@ def escape_controls(text: str) -> str:
         character if character >= " " else _CONTROL_ESCAPES.get(character, f"\\u{ord(character):04x}")
         for character in text
     )
-
-
-def innermost(state: int) -> str:
-    """Return the innermost open bracket in a state."""
-    if state in (START, DONE, BROKEN):
-        return ""
-    if state < START:
-        return "[{{"[state % 3]
-    if state >= SCALARS:
-        return "[" if state < SCALARS + (len(ROWS) - SCALARS) // 2 else "{"
-    return "[" if state in (ITEM, FIRST_ITEM, AFTER_ITEM) else "{"

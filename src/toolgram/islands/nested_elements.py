@@ -25,13 +25,12 @@ import json
 import re
 from typing import Any
 
-from toolgram.islands import checked
 from toolgram.islands.held_text import overlap
-from toolgram.islands.tagged_values import REPAIRS, TaggedValue
+from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import LONGEST_ELEMENT_NAME, MAX_ELEMENT_DEPTH
 from toolgram.tools.parameters import UNDECLARED, Place
 
-BEGUN, LEAF, OBJECT, ARRAY, EITHER = _KINDS = "begun", "leaf", "object", "array", "either"
+BEGUN, LEAF, OBJECT, ARRAY, EITHER = "begun", "leaf", "object", "array", "either"
 TEXT_BESIDE = "$text"
 
 _BLANKS = " \t\r\n"
@@ -322,37 +321,22 @@ class ElementsScanner:
 
     @classmethod
     def load(cls, data: Any) -> ElementsScanner:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        notation, frames, odd, repeated, repairs, stray = checked(data, list, list, bool, list, list, bool)
-        opening, closing, *names = checked(notation, *[str] * max(3, min(len(notation), 4)))
-        checked(repeated, *[str] * len(repeated))
-        checked(repairs, *[REPAIRS] * len(repairs))
-        if not opening or not closing.startswith(opening) or not 0 < len(frames) <= MAX_ELEMENT_DEPTH:
-            raise ValueError("not nested elements")
-        value = cls((opening, closing, *names))
-        value.odd, value.repeated, value.repairs, value.stray = odd, repeated, repairs, stray
+        """Load what `dump` returned."""
+        notation, frames, odd, repeated, repairs, stray = data
+        value = cls((*notation,))
+        value.odd, value.repeated, value.repairs, value.stray = odd, [*repeated], [*repairs], stray
         value._frames = [_loaded(frame) for frame in frames]
-        for outer, frame in zip([None, *value._frames], value._frames, strict=False):
-            kind = None if outer is None else outer.kind
-            fits = kind in (None, ARRAY, OBJECT) if frame.kept is None else kind in (OBJECT, EITHER)
-            if not fits or (frame.kind in (BEGUN, LEAF) and frame is not value._frames[-1]):
-                raise ValueError(f"no {frame.kind} can be inside {kind}")
         return value
 
 
 def _loaded(data: Any) -> _Frame:
-    """Load a frame of a snapshot. Raise ValueError for anything else."""
-    name, kind, kept, leaf, inside, beside, members, declared, written = checked(
-        data, str, _KINDS, (str, None), (list, None), list, str, list, list, bool
-    )
+    """Load a frame of a snapshot."""
+    name, kind, kept, leaf, inside, beside, members, declared, written = data
     frame = _Frame(name, UNDECLARED, kept is not None)
-    frame.kind, frame.written = kind, written
+    frame.kind, frame.written, frame.inside = kind, written, [*inside]
     frame.kept = [kept] if kept else frame.kept
-    frame.inside = checked(inside, *[str] * len(inside))
     frame.beside = [beside] if beside else []
-    frame.members = [(key, value) for key, value in (checked(member, str, str) for member in members)]
-    frame.declared = dict.fromkeys(checked(declared, *[str] * len(declared)))
-    if (leaf is not None) != (kind == LEAF) or (inside and kind != LEAF) or len(inside) > MAX_ELEMENT_DEPTH:
-        raise ValueError("a leaf and its value go together")
+    frame.members = [(key, value) for key, value in members]
+    frame.declared = dict.fromkeys(declared)
     frame.leaf = None if leaf is None else TaggedValue.load(leaf)
     return frame

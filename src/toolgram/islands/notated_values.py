@@ -21,12 +21,12 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import checked, dump_types, load_types
+from toolgram.islands import dump_types, load_types
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import BLANKS, LONGEST_BARE_TEXT, LONGEST_NOTATED_TEXT, LONGEST_REMARK, MAX_DEPTH
 from toolgram.tools.parameters import Types
 
-VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = _STATES = (
+VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER, STRING, JSON_STRING, DONE, BROKEN = (
     "value", "first", "key", "first key", "colon", "after", "string", "json string", "done", "broken",
 )  # fmt: skip
 _REPAIRED = "repaired_json"
@@ -351,22 +351,9 @@ class NotatedScanner:
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        opening, closing, state, stack, types, odd, lead, repaired = checked(
-            data, str, str, _STATES, str, (list, None), bool, bool, bool
-        )
+        """Load what `dump` returned."""
+        opening, closing, state, stack, types, odd, lead, repaired = data
         scanner = cls((opening, closing), load_types(types))
-        scanner.odd = odd
-        scanner._state, scanner.stack = state, stack
+        scanner._state, scanner.stack, scanner.odd = state, stack, odd
         scanner._lead, scanner.repairs = ", " if lead else "", [_REPAIRED] if repaired else []
-        keyed, listed = state in (KEY, FIRST_KEY), state == FIRST
-        if (
-            not (opening and closing)
-            or stack.strip("{[")
-            or len(stack) > MAX_DEPTH
-            or (keyed and stack[-1:] != "{")
-            or (listed and stack[-1:] != "[")
-            or (state in (COLON, AFTER) and not stack)
-        ):
-            raise ValueError(f"not a state of a value: {state} {stack!r:.40}")
         return scanner

@@ -29,12 +29,11 @@ for a name, a list of its pieces), and nesting is a string of opening brackets w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets
 from toolgram.islands.held_text import add_piece
 from toolgram.islands.python_tokens import (
     AFTER,
@@ -147,47 +146,18 @@ class PythonScanner:
 
     @classmethod
     def load(cls, data: Any) -> PythonScanner:
-        """Load what `dump` returned. Raise ValueError for anything else."""
+        """Load what `dump` returned."""
         self = cls()
         self._set(data)
         return self
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raise ValueError for anything else."""
-        quotes, pending, digits = ("", *RUN), ("", "{", ", "), range(MAX_DIGITS + 1)
-        self.started, self.alone, self.listed, *lexical, name, self._digits = checked(
-            data, bool, bool, bool, tuple(self._readers), str, pending, ("after", "colon"), quotes, str, str, digits
-        )
-        self._state, self._stack, self._lead, self._then, self._quote, self._held = lexical
+        """Set the state that was dumped."""
+        self.started, self.alone, self.listed, self._state, self._stack, self._lead, *rest = data
+        self._then, self._quote, self._held, name, self._digits = rest
         self._name_pieces = [name] if name else []
         self.done = self._state == "over"
         self.empty = self.done and not self.started
-        self._check()
-
-    def _check(self) -> None:
-        """Raise ValueError if no scanner can be in this state."""
-        state, stack, held = self._state, self._stack, self._held
-        fits = len(stack) <= MAX_DEPTH and not stack[1:].strip("{[(s")
-        fits &= stack[:1] in ("", "k", "d") and bool(stack) != (state in SOLE or state == "over")
-        fits &= bool(self._quote) or state not in ("body", "escape", "quotes")
-        if state == "opening":
-            fits &= held in ("'", '"', "''", '""')
-        elif state == "escape":
-            fits &= held[:1] == "\\" and (held == "\\" or _UNFINISHED(held) is not None)
-        elif state == "quotes":
-            fits &= held in (self._quote[:1], self._quote[:2]) and len(self._quote) == 3
-        elif state == "word":
-            fits &= not held or held in WORD_PREFIXES
-        elif state == "based":
-            fits &= (not held or held[0] in "xXoObB") and len(held) <= LONGEST_WORD
-        elif state in ARGUMENT:
-            fits &= stack == "k"
-        elif state == "item":
-            fits &= stack != "k"
-        elif state == "colon":
-            fits &= stack[-1:] in ("{", "d")
-        if not fits:
-            raise ValueError(f"not a state of a scanner: {state} {stack!r:.20} {held!r:.20}")
 
     def passes(self, text: str) -> bool:
         """Return whether `text` is wholly inside a string and the same in JSON."""
@@ -480,8 +450,6 @@ class PythonScanner:
         self.broken = True
         return pos
 
-
-_UNFINISHED = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-7]{1,2}|\r)\Z").match
 
 READERS: dict[str, Callable[[Any, str, int], int]] = {
     "arguments": PythonScanner._argument,

@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from toolgram.islands import OpenBrackets, checked
+from toolgram.islands import OpenBrackets
 from toolgram.islands.python_literals import READERS, PythonScanner
 from toolgram.islands.python_tokens import (
     BLANKS,
@@ -413,16 +413,11 @@ class RepairingPythonScanner(PythonScanner):
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        literal, first, flags, notes, *around = checked(data, list, (str, None), range(8), list, bool, bool, bool, str)
-        self = cls(around=Around(*around))
+        """Load what `dump` returned."""
+        literal, first, flags, notes, *around = data
+        self = cls(Around(*around))
         self._set(literal)
-        self._first, self._flags = None if first is None else [first], flags
-        self.notes = checked(notes, *[str] * len(notes))[:]
-        fits = self._state != "damaged" or (len(self._quote) == 1 and first is None and bool(flags & _REPAIRED))
-        fits &= first is None or self._stack[-1:] == "{"
-        if not fits:
-            raise ValueError("not a state of a repair")
+        self._first, self._flags, self.notes = None if first is None else [first], flags, [*notes]
         return self
 
 

@@ -29,14 +29,14 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import checked, dump_types, load_types
+from toolgram.islands import dump_types, load_types
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
 from toolgram.limits import BLANKS, MAX_DIGITS
 from toolgram.tools.parameters import TEXT_ONLY, Types
 
-BEGIN, TEXT, HELD, STREAMED, BROKEN = _MODES = "begin", "text", "held", "streamed", "broken"
+BEGIN, TEXT, HELD, STREAMED, BROKEN = "begin", "text", "held", "streamed", "broken"
 
 _OPENING = '{"_": '  # written by the scanner before the value of its only argument
 _KINDS = {"{": "object", "[": "array", **dict.fromkeys("tTfF", "boolean"), **dict.fromkeys("nN", "null")}
@@ -50,7 +50,7 @@ _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "b"
 _BEFORE_TOKEN = "[{ \t\r\n"
 _BITS = {"1": "true", "0": "false"}
 _BLANKS = " \t\r\n"
-REPAIRED, UNCLOSED = REPAIRS = "repaired_json", "unclosed_arguments"
+REPAIRED, UNCLOSED = "repaired_json", "unclosed_arguments"
 _FENCE = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{])").match
 _FENCE_BEGUN = re.compile(rf"`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS}").fullmatch
 
@@ -447,22 +447,15 @@ class TaggedValue:
 
     @classmethod
     def load(cls, data: Any) -> TaggedValue:
-        """Load what `dump` returned. Raise ValueError for anything else."""
+        """Load what `dump` returned."""
         value = cls(None)
         value._set(data)
         return value
 
     def _set(self, data: Any) -> None:
-        """Set the state that was dumped. Raise ValueError for anything else."""
-        spelt = (list, None), bool, bool, str, ("", "?", "\\", "\\\\")
-        read = _MODES, str, str, (list, None), bool
-        types, self._quoted, self._trimmed, tail, self._escapes, *rest_of_it = checked(
-            data, *spelt, *read, bool, (list, None), bool
-        )
-        self._mode, held, literal, scanner, self.odd, self._fenced, rest, repaired = rest_of_it
-        mode, reads = self._mode, scanner is not None or rest is not None
-        if reads != (mode in (HELD, STREAMED)) or (rest is not None and mode != STREAMED):
-            raise ValueError("a literal and its scanner go together")
+        """Set the state that was dumped."""
+        types, self._quoted, self._trimmed, tail, self._escapes, self._mode, held, literal, *more = data
+        scanner, self.odd, self._fenced, rest, repaired = more
         self._types = load_types(types)
         self.wait(tail)
         self._held, self._literal = ([held] if held else []), ([literal] if literal else [])
@@ -470,6 +463,4 @@ class TaggedValue:
         if rest is not None:
             self._rest = RepairedLiteral.load(rest)
         elif scanner is not None:
-            self._scanner = (LiteralScanner if mode == STREAMED else PythonScanner).load(scanner)
-            if not self._scanner.alone:
-                raise ValueError("not a scanner of a value")
+            self._scanner = (LiteralScanner if self._mode == STREAMED else PythonScanner).load(scanner)

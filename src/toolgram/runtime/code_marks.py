@@ -49,16 +49,10 @@ class CodeMarks:
         return ["".join(self.quote), *flags, self.length, self._span, self._run, *self._fences]
 
     def load(self, data: Sequence[Any]) -> None:
-        """Load what `dump` returned. Raise ValueError for anything else."""
-        quote, flags, counts = data[:1], data[1:5], data[5:]
-        whole = 3 <= len(counts) <= MOST_FENCES + 3
-        if not whole or not all(type(each) is int and each >= 0 for each in counts):
-            raise ValueError("not marks of code")
-        if not all(type(each) is bool for each in flags) or type(quote[0]) is not str:
-            raise ValueError("not marks of code")
-        self.is_blank, self._is_odd, self._ticks, self._info = flags
+        """Load what `dump` returned."""
+        quote, self.is_blank, self._is_odd, self._ticks, self._info, *counts = data
         self.length, self._span, self._run, *fences = counts
-        self.quote = [*quote] if quote[0] or self.quoted else _NONE
+        self.quote = [quote] if quote or self.quoted else _NONE
         self._fences = (*fences,)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from toolgram.anomalies import Anomaly
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.errors import ToolgramError
-from toolgram.events import BufferedEvent, Event, ToolCallStart, event_to_dict
+from toolgram.events import BufferedEvent, Event, ToolCallStart, event_from_dict, event_to_dict
 from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.program.state import Program
@@ -193,35 +193,36 @@ class Parser:
     def snapshot(self) -> dict[str, Any]:
         """Return the stream as JSON-able data, as small as what is held back; `Format.restore` continues from it. It
         has neither the message so far nor `tools`, `call_ids` and `special_tokens`."""
-        from toolgram.runtime.snapshots import dump_stream
+        from toolgram.runtime.snapshots import dump_stream, sealed
 
         stream = self._stream
         stream.buffer, _ = self._leave_path("")
         withheld, unread = stream.events.mention.withheld, len(stream.buffer)
         if withheld is not None:  # it is read again
             stream, unread = withheld.saved, withheld.length
-        replayed = [event_to_dict(event) for event in self._replayed]
-        return {
+        data = {
             **dump_stream(stream, unread),
             "withheld": "" if withheld is None else "".join(withheld.raw),
             "closed": stream.closing is not None,
-            "replayed": replayed,
+            "replayed": [event_to_dict(event) for event in self._replayed],
             "offset": self._offset,
         }
+        return sealed(stream.program.spec, data)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue where `snapshot` was taken. Used by `Format.restore`, which documents what is raised."""
         from toolgram.runtime.snapshots import load_stream
 
-        closed, self._replayed, self._offset, withheld = load_stream(self._stream, state)
-        if closed:
+        load_stream(self._stream, state)
+        self._replayed, self._offset = [event_from_dict(event) for event in state["replayed"]], state["offset"]
+        if state["closed"]:
             self._stream.closing = ""
         start = self._stream.calls.start
         if start is not None and not self._replayed:
             self._builder.add([start], self._offset)
-        if withheld:
+        if state["withheld"]:
             self._stream.events.begin_delta([])
-            read(self._stream, withheld, 0, False)
+            read(self._stream, state["withheld"], 0, False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle: a copy continues exactly, with its message. `trace` is left out; `call_ids` must be
