@@ -31,14 +31,9 @@ class EscapedValue(TaggedValue):
         return self._kind == "cdata"
 
     @property
-    def is_text(self) -> bool:
-        """Return False: text may have to be decoded."""
-        return False
-
-    @property
     def stops(self) -> str:
         """The characters that may be more than text, inside text; else ""."""
-        return ESCAPES[self._kind].firsts if super().is_text and not self._undecoded else ""
+        return ESCAPES[self._kind].firsts if self.is_text and not self._undecoded else ""
 
     @property
     def broken(self) -> bool:

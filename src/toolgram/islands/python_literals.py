@@ -445,11 +445,6 @@ class PythonScanner:
         self._parts.append('"')
         self._state, self._held, self._quote = self._then, "", ""
 
-    def _over(self, text: str, pos: int) -> int:
-        """Break: nothing may follow the closing bracket."""
-        self.broken = True
-        return pos
-
 
 READERS: dict[str, Callable[[Any, str, int], int]] = {
     "arguments": PythonScanner._argument,
@@ -468,6 +463,5 @@ READERS: dict[str, Callable[[Any, str, int], int]] = {
     "based": PythonScanner._based,
     "sole": PythonScanner._sole,
     "last": PythonScanner._sole,
-    "over": PythonScanner._over,
     **dict.fromkeys(NUMBER, PythonScanner._number),
 }

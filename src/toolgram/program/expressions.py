@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 FindMatch = Callable[..., re.Match[str] | None]
-NOWHERE: FindMatch = re.compile(r"(?!)").search
+NOWHERE: FindMatch = re.compile(r"(?!)").match
 _SHORT = 64  # characters: a set of the beginnings of longer texts would be large
 
 

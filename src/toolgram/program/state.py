@@ -76,7 +76,7 @@ class StateProgram:
     find: FindMatch = NOWHERE  # free text up to the next symbol (group 2 on), or what may become one (group 1)
     find_final: FindMatch = NOWHERE  # the same at the end of the output, when nothing can become anything
     find_plain: FindMatch = NOWHERE  # a value's end in a text that is whole, if nothing is cut off there
-    match: FindMatch | None = None  # a symbol at this place
+    match: FindMatch = NOWHERE  # a symbol at this place
     brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them

@@ -76,7 +76,7 @@ class AnomalyLog:
         if note.kind == "quoted_call":
             self._add_quoted(note)
         elif note.kind in KINDS:
-            self.add(note.kind, note.text, ahead=note.ahead)
+            self.add(note.kind, note.text, note.ahead)
         if note.kind == "repeated_argument":
             self._repeated.add(note.text)
 
@@ -99,9 +99,9 @@ class AnomalyLog:
             self._add_repeated(event.index, repeated)
         self._rest_to, self._call = (self.offset if event.status == "malformed" else -1), None
 
-    def add(self, kind: str, text: str, why: str = "", ahead: int = 0) -> None:
+    def add(self, kind: str, text: str, ahead: int = 0) -> None:
         """Add an anomaly at the current place, or `ahead` characters after it."""
-        self._append(Anomaly(kind, self.offset + ahead, text, self._call, why or KINDS[kind]))
+        self._append(Anomaly(kind, self.offset + ahead, text, self._call, KINDS[kind]))
 
     def add_at(self, kind: str, start: int, text: str) -> None:
         """Add an anomaly that belongs to no call."""
@@ -129,7 +129,7 @@ class AnomalyLog:
             last.text += event.source[: max(0, MOST_ANOMALY_TEXT - len(last.text))]
         elif text:
             start = self.offset + len(event.source) - len(text)
-            self._append(Anomaly("malformed", start, text[:MOST_ANOMALY_TEXT], None, event.why or KINDS["malformed"]))
+            self._append(Anomaly("malformed", start, text[:MOST_ANOMALY_TEXT], None, event.why))
         self._malformed_to = self.offset + len(event.source)
 
     def take(self) -> list[Anomaly]:

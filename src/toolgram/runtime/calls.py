@@ -216,10 +216,7 @@ class Calls:
         written, declared = "".join(self.wrapper or ()), self.declared()
         if self.argument is not None:
             self.argument.wrapper = None
-        try:
-            members = json.loads(written)
-        except ValueError:
-            members = None
+        members = json.loads(written)
         named = declared.types.keys() if declared is not None else ()
         if not isinstance(members, dict) or (members and not any(key in named for key in members)):
             self._write_key(self.key, "")

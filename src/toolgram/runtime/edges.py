@@ -122,8 +122,7 @@ def _end_held(stream: Stream) -> None:
     if _ends_certain(stream):
         events.drop(stream.leftover(), "cut off")
         stream.fire(END, "")
-        if calls.index is None:
-            events.drop_blanks()
+        events.drop_blanks()
     elif stream.has_announced_name:
         events.drop(stream.leftover(), "cut off")
         stream.island = None

@@ -212,8 +212,6 @@ def _may_begin_with(stream: Stream, envelope: Envelope, character: str) -> bool:
             stream.unexpected_input()
             return False
         return True
-    if stream.state.meaning == "ignored":
-        return True
     if not _takes(stream, envelope, kind):
         if not _ignores_member(stream, envelope):
             stream.unexpected_input(envelope.scanner)
@@ -296,12 +294,8 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
         stream.unexpected_input()
         return pos
     trigger = f"start_map {stream.same(envelope.path)}"
-    move = stream.state.row.get(trigger)
-    if move is None:
-        stream.unexpected_input()
-        return pos
     opening = stream.source.confirm()
-    if move.dest.meaning == "arguments":
+    if stream.state.row[trigger].dest.meaning == "arguments":
         stream.fire(trigger, envelope.take_source())
         transcoded = stream.source.transcoding is not None
         stream.calls.delta("{" if transcoded else "{" + opening.removeprefix("{"), opening)

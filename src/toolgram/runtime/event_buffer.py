@@ -8,7 +8,7 @@ as the text they were made from. All other events are emitted at once.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from toolgram.events import (
     BufferedEvent,
@@ -278,10 +278,10 @@ class EventBuffer:
 
     def commit(self) -> None:
         """Emit the events of the held region, which is now certain."""
-        held, self.held = self.held, None
-        if held is not None and held.call is not None:
+        held = self._take_held()
+        if held.call is not None:
             self.note(UNCLOSED_ENVELOPE, "")
-        if held is not None and held.events:
+        if held.events:
             self.make_seam()
             self.out.append(
                 Note("opens", "" if held.origin.is_text or held.origin.meaning == "malformed" else "inside")
@@ -289,20 +289,21 @@ class EventBuffer:
             # what a prefix has written has no source, and is not emitted
             self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
 
+    def _take_held(self) -> HeldRegion:
+        held, self.held = self.held, None
+        return cast(HeldRegion, held)
+
     def drop_held(self) -> None:
         """Drop the held region, which is neither a call nor text."""
-        held, self.held = self.held, None
-        source = "".join(event.source for event in held.events) if held is not None else ""
-        notes = [event for event in held.events if isinstance(event, Note)] if held is not None else []
+        held = self._take_held().events
+        source = "".join(event.source for event in held)
         self.drop(source, MARKER)
         self.note("unusual_form", source, -len(source))
-        self.out += notes
+        self.out += [event for event in held if isinstance(event, Note)]
 
     def release(self) -> tuple[str, bool]:
         """Return the held region as the text it was made from, and whether a complete marker was part of it."""
-        held, self.held = self.held, None
-        if held is None:
-            return "", False
+        held = self._take_held()
         return "".join(event.source for event in held.events), held.marked
 
     def keep_blanks(self, meaning: str, why: str = "") -> None:

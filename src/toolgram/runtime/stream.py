@@ -372,20 +372,18 @@ class Stream(Position):
 
     def any_at(self, markers: Collection[str], text: str, pos: int, final: bool) -> int:
         """Return 1 if any of these markers is at `pos`, 0 if not, and WAIT if one may have begun."""
-        if text.startswith(tuple(markers), pos):
-            there = (marker for marker in markers if text.startswith(marker, pos))
-            if self.ids is None or any(self.ids.is_token(marker, text, pos) for marker in there):
-                return 1
+        if any(text.startswith(marker, pos) and self.is_token(marker, text, pos) for marker in markers):
+            return 1
         rest = text[pos : pos + max(map(len, markers), default=0)]
         is_all = not final and pos + len(rest) == len(text)
         return WAIT if is_all and any(marker.startswith(rest) and marker != rest for marker in markers) else 0
 
     def symbol_at(self, text: str, pos: int) -> tuple[Symbol, int] | None:
         """Return the symbol of the state at `pos`, if it counts, and where it ends."""
-        match = self.state.match(text, pos) if self.state.match is not None else None
-        if match is None or match.lastindex is None:
+        match = self.state.match(text, pos)
+        if match is None:
             return None
-        symbol, end = self.state.symbols[match.lastindex - 1], match.end()
+        symbol, end = self.state.symbols[cast(int, match.lastindex) - 1], match.end()
         return (symbol, end) if self.is_marker(symbol, text, pos, end) else None
 
 

@@ -246,7 +246,7 @@ def _read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool
         return None
     if sum(map(len, stream.events.blanks)) + begin - pos > MOST_BLANKS:
         return None
-    if not state.loops and state.match is not None and state.match(text, begin):
+    if not state.loops and state.match(text, begin):
         return None
     whole, begun = patterns
     found = whole.match(text, begin)

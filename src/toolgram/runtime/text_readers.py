@@ -190,10 +190,10 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
 def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None:
     """Read a symbol of the state. Return the position after it, or WAIT; None for anything else."""
     state = stream.state
-    match = state.match(text, pos) if state.match is not None else None
+    match = state.match(text, pos)
     if match is None:
         return _read_beginning(stream, text, pos, final) if state.may_become(text, pos) else None
-    symbol, end = state.symbols[(match.lastindex or 0) - 1], match.end()
+    symbol, end = state.symbols[cast(int, match.lastindex) - 1], match.end()
     if not final and _may_grow(state, symbol, text, pos, end):
         return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
@@ -346,9 +346,7 @@ def _fire(stream: Stream, symbol: Symbol, text: str) -> None:
 
 def _stays_after_call(stream: Stream, symbol: Symbol) -> bool:
     """Return whether text after a marker still comes directly after the call, because the marker also closes it."""
-    move = stream.state.row.get(symbol.trigger)
-    if move is None:
-        return False
+    move = stream.state.row[symbol.trigger]
     inside = move.dest.meaning is None or (move.dest.meaning == "content" and stream.state.held)
     return "unopened_reasoning" in move.actions or (inside and not move.dest.held)
 
@@ -357,7 +355,7 @@ def _close(stream: Stream, symbol: Symbol, closer: str) -> None:
     """Read a marker that may close a call, what is around it, or the turn. It closes nothing if it already came after
     the same call, if the turn has ended, or if nothing opened it."""
     events, row, trigger = stream.events, stream.state.row, symbol.trigger
-    dest = row[trigger].dest if trigger in row and not stream.state.held else None
+    dest = None if stream.state.held else row[trigger].dest
     closes = dest is not None and (dest.meaning == "content" or (dest.meaning is None and not dest.held))
     surplus = closes and not stream.program.strict and _is_surplus(stream, trigger)
     stream.fire(trigger, closer, symbol_why(symbol))

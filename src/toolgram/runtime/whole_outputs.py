@@ -151,7 +151,7 @@ class _Reading:
             if at == len(text):
                 self._pos = at
                 return
-        found = state.match(text, at) if state.match is not None else None
+        found = state.match(text, at)
         if found is None or found.lastindex is None:
             self._leave_for_text(state)
             return
@@ -184,7 +184,7 @@ class _Reading:
     def _is_word(self, after: StateProgram, end: int) -> bool:
         """Return whether a possible name, up to `end`, is a word of text: nothing that makes it a name follows."""
         text = self._text
-        if not after.held or after.match is None or after.may_become(text, end):
+        if not after.held or after.may_become(text, end):
             return False
         return end < len(text) and after.match(text, end) is None
 
