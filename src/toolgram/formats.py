@@ -386,6 +386,7 @@ class Format:
         `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them. Raises
         ToolgramError if `state` is not a snapshot, or one of another format or version. Takes less than a millisecond.
         """
+        from toolgram.runtime.parser import RestoredParser
         from toolgram.runtime.snapshots import VERSION
 
         try:
@@ -394,8 +395,11 @@ class Format:
                 shown = version if isinstance(version, int) else type(version).__name__
                 raise ToolgramError(f"snapshot version {shown} cannot be read; this package reads {VERSION}")
             parser = self.parser(tools, "", call_ids, special_tokens)
+            parser.__class__ = RestoredParser  # a forged snapshot is one clear error, also later
             parser.restore(state)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except ToolgramError:
+            raise
+        except Exception as error:  # a snapshot may say anything
             raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
         return parser
 

@@ -1,6 +1,7 @@
-"""`restore` refuses a snapshot that was changed, and one of another format.
+"""`restore` refuses a snapshot that was changed, or of another format; a forged one raises ToolgramError, or nothing.
 
-Strategy: take a real snapshot in the middle of an output, and change it as a bad disk or a careless program would.
+Strategy: take a real snapshot in the middle of an output, and change it as a bad disk or a careless program would; then
+give it the digest that belongs to it, as an attacker would.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 import toolgram
 from tests.generators.changed_data import changed
 from tests.properties.selection import every_format
-from tests.strategies import outputs
+from tests.strategies import any_text, outputs
+from toolgram.runtime.snapshots import sealed
 
 VALUES = st.one_of(
     st.none(),
@@ -48,6 +50,15 @@ def test_a_changed_snapshot_is_refused(name: str, data: st.DataObject) -> None:
     if json.dumps(state, sort_keys=True) != json.dumps(before, sort_keys=True) and state not in taken:
         with pytest.raises(toolgram.ToolgramError):
             fmt.restore(state)
+    try:
+        parser = fmt.restore(sealed(fmt.spec, state))
+        for piece in data.draw(st.lists(st.one_of(any_text(), outputs(name)), max_size=3)):
+            parser.feed(piece)
+        parser.snapshot()
+        parser.close(data.draw(st.sampled_from([None, "stop", "length"])))
+        assert parser.message is not None
+    except toolgram.ToolgramError:
+        return
 
 
 @every_format

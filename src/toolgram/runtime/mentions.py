@@ -149,8 +149,6 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
         return stream.wait(text[pos:])
     ends = withheld.is_certain and (withheld.is_last or not _goes_on(stream, withheld, text, begin, final))
     if not ends and not rest.startswith(roles):
-        if not final and _only_calls_begin(stream, text[begin:]):
-            raise NotACall
         return None
     stream.events.send_withheld()
     stream.events.put_blanks(text[pos:begin])
@@ -158,14 +156,6 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
     stream.events.note("after_turn", withheld.token)
     stream.reader = "after_turn"
     return begin
-
-
-def _only_calls_begin(stream: Stream, begun: str) -> bool:
-    """Return whether `begun` is the beginning of markers that are text here, since each opens a call or a thought."""
-    pairs = zip(stream.state.symbols, stream.state.literals, strict=False)
-    opens = {symbol.opens for symbol, marker in pairs if marker.lstrip().startswith(begun)}
-    closes = any(marker.startswith(begun) for marker in stream.program.endings)
-    return not closes and opens != set() and opens <= {CALL, THOUGHT}
 
 
 def _goes_on(stream: Stream, withheld: Withheld, text: str, begin: int, final: bool) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -243,6 +244,39 @@ class Parser:
     def trace_to(self, trace: Trace | None) -> None:
         """Call `trace` at every transition from here on. A restored parser has no trace."""
         self._stream.trace = trace
+
+
+class RestoredParser(Parser):
+    """A parser that continues from a snapshot. If somebody forged it, what that breaks is a ToolgramError."""
+
+    __slots__ = ()
+
+    def feed(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None = None) -> list[Event]:
+        """Return the events that become certain with `delta`, as of any parser."""
+        known = _checked(delta) if isinstance(delta, list | tuple) else _text_of(delta)
+        with _doubt():
+            return super().feed(known, token_ids)
+
+    def close(self, finish_reason: str | None = None) -> list[Event]:
+        """Return the events that the end of the output makes certain, as of any parser."""
+        with _doubt():
+            return super().close(finish_reason)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the stream as JSON-able data, as of any parser."""
+        with _doubt():
+            return super().snapshot()
+
+
+@contextmanager
+def _doubt() -> Iterator[None]:
+    """Raise ToolgramError for anything that no true snapshot raises."""
+    try:
+        yield
+    except ToolgramError:
+        raise
+    except Exception as error:
+        raise ToolgramError(f"the snapshot that this parser continues from was forged: {error!r}") from error
 
 
 def _resumed(
