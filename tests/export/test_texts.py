@@ -16,8 +16,7 @@ from tests.export.writing import random_output, taken
 from tests.properties.selection import formats_of
 from toolgram.export import export_request, expression
 from toolgram.export.ebnf import excluded, is_told_apart
-from toolgram.export.expressions import Forbidden, Text
-from toolgram.export.passes import texts_of
+from toolgram.export.expressions import Forbidden, Text, inside
 from toolgram.export.texts import reaches_into
 
 for package in ("llguidance", "tvm_ffi", "numpy"):
@@ -94,7 +93,8 @@ def test_a_value_with_alternatives_keeps_its_closing_marker(name: str, target: s
         root, _ = expression(
             toolgram.get_format(name), export_request(tools, "required"), PROMPTS.get(name), lambda words: None
         )
-        closers = {text.closer for text in texts_of(root) if text.within is not None and text.closer}
+        texts = [each for each in inside(root) if isinstance(each, Text)]
+        closers = {text.closer for text in texts if text.within is not None and text.closer}
         rng = random.Random(name)
         for _ in range(3 if closers else 0):  # else values of this format are no raw text
             output = random_output(root, rng)

@@ -25,15 +25,10 @@ from toolgram.tools.reading import read_tools
 
 
 def export(
-    fmt: Format,
-    target: str,
-    tools: Sequence[Any] | None = None,
-    prefix: str | None = None,
-    special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
-    length_limits: bool = False,
-    stop_tokens_inside: bool = False,
-    **asked: Any,
-) -> Export:
+    fmt: Format, target: str, tools: Sequence[Any] | None = None, prefix: str | None = None,
+    special_tokens: Mapping[str, int | None] | Collection[str] | None = None, length_limits: bool = False,
+    stop_tokens_inside: bool = False, **asked: Any,
+) -> Export:  # fmt: skip
     """See `Format.export`; the other arguments are those of `export_request`."""
     if target not in TARGETS:
         raise ToolgramError(f"unknown target {target!r}; the targets are {', '.join(TARGETS)}")

@@ -16,6 +16,7 @@ from toolgram.export.notations import Notation
 from toolgram.export.values import Values, other_beginnings
 
 _references = re.compile(r'"\$ref":"#/\$defs/(\w+)"').findall  # in the text of a normal form
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _IDENTIFIER = ((65, 90), (95, 95), (97, 122))
 
 
@@ -27,9 +28,6 @@ def keyword_arguments(
     options: list[ex.Expr] = []
     for form in forms:
         found = keyword_members(values, form, note)
-        for name in form.get("properties", {}):
-            if not name.isidentifier():
-                note(f"the parameter {name!r} is not a Python name and cannot be written")
         if set(form.get("required", ())) <= {each.name for each in found.members}:
             options.append(found if found.members else ex.NOTHING)
     body = ex.choice(*options)
@@ -43,7 +41,9 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> e
     properties = form.get("properties", {})
     for name, declared in properties.items():
         value = values.value(declared)
-        if name.isidentifier() and value != ex.NOTHING:
+        if not name.isidentifier():
+            note(f"the parameter {name!r} is not a Python name and cannot be written")
+        elif value != ex.NOTHING:
             written = ex.seq(ex.Lit(name + "="), value)
             found.append(ex.Member(name, written, ex.seq(ex.Lit(", "), written), name in required))
     further = form.get("additionalProperties", True)
@@ -61,7 +61,7 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> e
 
 def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
     """Return a part of a normal form as the text of a complete schema, with the definitions that it needs."""
-    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    text = _encoded(schema)
     if '"$ref"' not in text or not isinstance(schema, Mapping):
         return text
     needed: dict[str, Any] = {}
@@ -70,5 +70,5 @@ def schema_text(schema: Any, definitions: Mapping[str, Any]) -> str:
         for name in _references(pending.pop()):
             if name not in needed and name in definitions:
                 needed[name] = definitions[name]
-                pending.append(json.dumps(definitions[name], ensure_ascii=False, separators=(",", ":")))
-    return json.dumps({**schema, "$defs": needed}, ensure_ascii=False, separators=(",", ":"))
+                pending.append(_encoded(definitions[name]))
+    return _encoded({**schema, "$defs": needed})

@@ -11,7 +11,7 @@ import json
 from toolgram.export import expressions as ex
 from toolgram.export.texts import reaches_into
 from toolgram.export.writing import RuleWriter, written_class
-from toolgram.export.written import Atom, Piece, row
+from toolgram.export.written import Piece, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
 ANY_CHARACTER = "[^\\x00]"
@@ -20,15 +20,15 @@ ANY_CHARACTER = "[^\\x00]"
 class BnfWriter(RuleWriter):
     """Writes the notation that EBNF and GBNF share."""
 
-    def literal(self, text: str) -> Atom:
+    def literal(self, text: str) -> Piece:
         """Return a string in double quotes."""
         if text.isprintable():
-            return Atom('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
-        return Atom('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
+            return Piece('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+        return Piece('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
 
-    def of_class(self, expr: ex.Class) -> Atom:
+    def of_class(self, expr: ex.Class) -> Piece:
         """Return a class in brackets."""
-        return Atom(written_class(expr.ranges, _in_class, ANY_CHARACTER))
+        return Piece(written_class(expr.ranges, _in_class, ANY_CHARACTER))
 
     def spell(self, name: str) -> str:
         """Return a name with underscores, as xgrammar writes names."""

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, filterfalse
 from typing import Any
 
@@ -19,7 +20,7 @@ from toolgram.errors import ToolgramError
 from toolgram.export import expressions as ex
 from toolgram.export.arguments import keyword_arguments, schema_text
 from toolgram.export.notations import PYTHON, WORDS
-from toolgram.export.requests import ExportRequest, Tool
+from toolgram.export.requests import ExportRequest
 from toolgram.export.solving import solve
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, forbidden_words, rest_of
@@ -68,7 +69,7 @@ class Builder:
         self.known_forbidden: dict[str, ex.Forbidden] = {}
         self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
         self.tagged = TaggedArguments(spec, paths, note, request.tokens)
-        self.alike: dict[str, str] = {}
+        self.arguments, self.like = cache(self._arguments), cache(self._like)
         self.representatives: dict[Any, str] = {}
 
     # --- solving --------------------------------------------------------------------------------------------------
@@ -191,10 +192,8 @@ class Builder:
             label, state, via = self._label(node, edge, tool)
             if label == ex.NOTHING:
                 continue
-            yield (
-                ex.seq(ex.Lit(lead), label),
-                self._enter(node, edge, tool, state, via, due=node.due and meaning != "reasoning"),
-            )
+            due = node.due and meaning != "reasoning"
+            yield ex.seq(ex.Lit(lead), label), self._enter(node, edge, tool, state, via, due)
 
     def _enter(self, node: Node, edge: Edge, tool: int, state: str, via: str, due: bool) -> Node:
         called = node.called or "name" in edge.actions
@@ -204,7 +203,7 @@ class Builder:
             called = False  # it makes no difference
         opened = self.paths.open_after(node.opened, edge.trigger)
         if self._is_text(state) and not opened:
-            return Node(self._like(state), called=called, due=due)
+            return Node(self.like(state), called=called, due=due)
         return Node(state, via, tool if state in self.concerned else -1, True, called, due, opened=opened)
 
     def _concerned(self) -> set[str]:
@@ -251,7 +250,7 @@ class Builder:
         shape = spec.terminals.get(trigger)
         declared = self.request.tools[tool] if tool >= 0 else None
         if spec.states[edge.dest].meaning == "arguments" and declared is not None:
-            return self._arguments(edge, declared)
+            return self.arguments(edge, tool)
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
             empty = declared is not None and declared.may_be_empty
             return (self._marker(edge) if empty else ex.NOTHING), edge.dest, via
@@ -280,9 +279,9 @@ class Builder:
 
     # --- arguments as one value -----------------------------------------------------------------------------------
 
-    def _arguments(self, edge: Edge, tool: Tool) -> tuple[ex.Expr, str, str]:
-        """Return the whole arguments of a call, and the state after them."""
-        spec = self.spec
+    def _arguments(self, edge: Edge, at: int) -> tuple[ex.Expr, str, str]:
+        """Return the whole arguments of a call of a tool, and the state after them."""
+        spec, tool = self.spec, self.request.tools[at]
         closing = next(iter(self.paths.edges.get(edge.dest, ())), None)
         if closing is None:
             return ex.NOTHING, edge.dest, ""
@@ -386,11 +385,9 @@ class Builder:
 
     def _like(self, state: str) -> str:
         """Return the first state of free text with the same transitions as this one."""
-        if state not in self.alike:
-            ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
-            key = (self.spec.states[state].meaning, self._forbidden(state), tuple(ways), self._text_ends(state))
-            self.alike[state] = self.representatives.setdefault(key, state)
-        return self.alike[state]
+        ways = sorted((edge.trigger, edge.text, edge.dest) for edge in self._text_edges(state))
+        key = (self.spec.states[state].meaning, self._forbidden(state), tuple(ways), self._text_ends(state))
+        return self.representatives.setdefault(key, state)
 
     def _text_moves(self, node: Node) -> list[tuple[ex.Expr, Node | None]]:
         """Return the moves out of free text. All texts of one place end alike, so a lexer finds no longer match."""
@@ -442,7 +439,7 @@ class Builder:
         """Yield the moves with which an output ends in a state of text, or with which its text begins."""
         answer = self.request.answer if self._is_content(node.state) else None
         if self._is_content(node.state) and not node.begun:
-            yield ex.EMPTY, replace(node, state=self._like(node.state), via="", begun=True)
+            yield ex.EMPTY, replace(node, state=self.like(node.state), via="", begun=True)
         elif answer is not None:
             if not node.called and not self.request.required:
                 ends = [

@@ -15,7 +15,7 @@ from functools import lru_cache
 from toolgram.export import expressions as ex
 from toolgram.export.bnf import ANY_CHARACTER, BnfWriter
 from toolgram.export.regexes import regular
-from toolgram.export.written import Atom, Counted, Piece, row
+from toolgram.export.written import Piece, counted, row
 from toolgram.limits import MOST_COUNTED, MOST_WRITTEN_BLANKS
 
 _MOST_UNROLLED = 4  # characters of a text with a minimum length
@@ -35,7 +35,7 @@ class EbnfWriter(BnfWriter):
                 f"inside of lists and objects {expr.text} is written as text, because rules know tokens by their ids"
             )
             return self.literal(expr.text)
-        return Atom(f"Token({expr.id})")
+        return Piece(f"Token({expr.id})")
 
     def of_chars(self, expr: ex.Chars) -> Piece:
         """Return a run of characters, which is counted only if that is cheap or requested."""
@@ -44,7 +44,7 @@ class EbnfWriter(BnfWriter):
         self.note(
             "xgrammar does not count the characters of an id, because that is slow; `length_limits=True` counts them"
         )
-        return row(self.char_class(expr.first), Counted(self.char_class(expr.rest), "*"))
+        return row(self.char_class(expr.first), counted(self.char_class(expr.rest), "*"))
 
     def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows, uncounted: a count compiles each state, and visits it for each mask."""
@@ -84,7 +84,7 @@ class EbnfWriter(BnfWriter):
         written = regular(self._without_limits(expr))
         if written is None or self.length_limits or "(?s" in written:
             return self.body(expr)
-        return Atom(f"Regex({self.literal(written).text})")
+        return Piece(f"Regex({self.literal(written).text})")
 
     def _without_limits(self, expr: ex.Expr) -> ex.Expr:
         """Return the expression without the counts that are not enforced."""
@@ -101,7 +101,7 @@ class EbnfWriter(BnfWriter):
             body = self.option(ex.seq(*[expr.body] * expr.low, ex.star(expr.body)))
             self.rules.append((f"{name}[max_chars={expr.high}]", body))
             self.note("in a text of limited length, an escape counts as two characters or more")
-        return Atom(self.names[key])
+        return Piece(self.names[key])
 
     # --- text -----------------------------------------------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class EbnfWriter(BnfWriter):
     def _without(self, words: Sequence[str]) -> Piece:
         """Return any text without some words."""
         shown = ", ".join(self.literal(word).text for word in words)
-        dispatch = Atom(f"TagDispatch(loop_after_dispatch=false, excludes=({shown}{',' * (len(words) == 1)}))")
-        return dispatch if words else Counted(Atom(ANY_CHARACTER), "*")
+        dispatch = Piece(f"TagDispatch(loop_after_dispatch=false, excludes=({shown}{',' * (len(words) == 1)}))")
+        return dispatch if words else counted(Piece(ANY_CHARACTER), "*")
 
 
 def _has_wide_class(expr: ex.Expr) -> bool:

@@ -18,10 +18,7 @@ from toolgram.export.values import alternatives, text_of_schema, times
 from toolgram.limits import MAX_EXPORTED_ELEMENTS
 
 _is_name = re.compile(r"[^<>/\s]+").fullmatch
-_ENFORCED = {
-    "object": {"properties", "required", "additionalProperties"},
-    "array": {"items", "minItems", "maxItems"},
-}
+_ENFORCED = {"object": {"properties", "required", "additionalProperties"}, "array": {"items", "minItems", "maxItems"}}
 
 
 class Elements:

@@ -7,7 +7,7 @@ beginning of alternatives written once. `NOTHING` is what no text matches: alter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from threading import Lock
@@ -23,10 +23,18 @@ if TYPE_CHECKING:
 class _Once(type):
     """Makes equal nodes the same object, so that comparing them is cheap at any depth."""
 
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
-        made = super().__call__(*args, **fields)
-        with _making:
-            return _known.setdefault((cls, *vars(made).values()), made)
+    def __call__(cls: Any, *args: Any, **fields: Any) -> Any:
+        names = cls.__match_args__
+        if len(args) < len(names):  # a default is an attribute of the class
+            args += tuple([fields[name] if name in fields else getattr(cls, name) for name in names[len(args) :]])
+        key = (cls, args)
+        found = _known.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.__dict__.update(zip(names, args, strict=True))
+            with _making:
+                found = _known.setdefault(key, found)
+        return found
 
 
 _known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
@@ -205,33 +213,38 @@ Note: TypeAlias = Callable[[str], object]
 
 EMPTY = Seq(())
 NOTHING = Choice(())
+_NO_TEXT = Lit("")
 
 
 def seq(*parts: Expr) -> Expr:
     """Return a simplified sequence."""
     flat: list[Expr] = []
+    text, starred = "", False  # the fixed texts that the next part follows; whether a part is repeated
     for part in parts:
-        if part == NOTHING:
+        if part is NOTHING:
             return NOTHING
-        for each in part.parts if isinstance(part, Seq) else (part,):
-            if isinstance(each, Lit) and not each.text:
+        for each in part.parts if type(part) is Seq else (part,):
+            if type(each) is Lit:
+                text += each.text
                 continue
-            last = flat[-1] if flat else None
-            if isinstance(each, Lit) and isinstance(last, Lit):
-                flat[-1] = Lit(last.text + each.text)
-            else:
-                flat.append(each)
-    _turn(flat)
+            if text:
+                flat.append(Lit(text))
+                text = ""
+            flat.append(each)
+            starred = starred or type(each) is Star
+    if text:
+        flat.append(Lit(text))
+    if starred:
+        _turn(flat)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
 def _turn(parts: list[Expr]) -> None:
     """Rewrite `(x a)* x b` as `x (a x)* b`, which contains x once less."""
     for at, part in enumerate(parts[:-1]):
-        body = part.body if isinstance(part, Star) else None
-        if not isinstance(body, Seq):
+        if not isinstance(part, Star) or not isinstance(part.body, Seq):
             continue
-        same = 0
+        body, same = part.body, 0
         while same < min(len(body.parts) - 1, len(parts) - at - 1) and body.parts[same] == parts[at + 1 + same]:
             same += 1
         if same:
@@ -244,11 +257,16 @@ def choice(*options: Expr) -> Expr:
     """Return a simplified choice, in which a common beginning is written once."""
     flat: dict[Expr, None] = {}
     for option in options:
-        option = EMPTY if option == Lit("") else option
-        flat.update(dict.fromkeys(option.options if isinstance(option, Choice) else (option,)))
+        if type(option) is Choice:
+            flat.update(dict.fromkeys(option.options))
+        else:
+            flat[EMPTY if option is _NO_TEXT else option] = None
     groups: dict[Expr, list[Expr]] = {}
     for option in flat:
-        groups.setdefault(split(option)[0], []).append(option)
+        head = option.parts[0] if type(option) is Seq and option.parts else option
+        groups.setdefault(head, []).append(option)
+    if len(groups) == len(flat):
+        return option if len(flat) == 1 else Choice(tuple(flat))
     result: list[Expr] = []
     for head, members in groups.items():
         if len(members) == 1 or head == EMPTY:
@@ -388,6 +406,11 @@ def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
     return expr
 
 
+def filled(expr: Expr, parts: Mapping[Expr, Expr]) -> Expr:
+    """Return an expression with other parts in place of some."""
+    return parts[expr] if expr in parts else rebuilt(expr, lambda each: filled(each, parts))
+
+
 def inside(root: Expr) -> Iterator[Expr]:
     """Yield an expression and everything inside it, each once."""
     pending, seen = [root], set[Expr]()
@@ -442,25 +465,14 @@ def _in_runs(members: tuple[Member, ...]) -> Expr:
     return seq(choice(runs[1][0].first, seq(begun, parts[0])), *parts[1:]) if parts else begun
 
 
-def members_in_any_order(members: Members, counted: frozenset[str]) -> Expr:
-    """Return arguments in any order, as a choice for every set of `counted` ones that has been written.
-
-    The required ones must be among those; the others may occur any number of times.
-    """
-    named = [member for member in members.members if member.name in counted]
-    loose = [member for member in members.members if member.name not in counted]
-    required = frozenset(member.name for member in named if member.required)
-    known: dict[frozenset[str], Expr] = {}
-
-    def following(seen: frozenset[str]) -> Expr:
-        if seen not in known:
-            options = [seq(each.later, following(seen | {each.name})) for each in named if each.name not in seen]
-            end: list[Expr] = [EMPTY] if required <= seen else []
-            known[seen] = seq(star(choice(*(each.later for each in loose))), choice(*options, *end))
-        return known[seen]
-
-    options = [seq(each.first, following(frozenset({each.name}))) for each in named]
-    return choice(*options, *(seq(each.first, following(frozenset())) for each in loose))
+def without_alike(every: Mapping[Member, Expr]) -> tuple[Expr, dict[Member, Expr]]:
+    """Return what all possible forms of members begin with, and the rest of each, of which none is empty."""
+    rows = {key: expr.parts if isinstance(expr, Seq) else (expr,) for key, expr in every.items() if expr is not NOTHING}
+    first = next(iter(rows.values()), ())
+    alike = 0
+    while rows and all(len(parts) > alike + 1 and parts[alike] is first[alike] for parts in rows.values()):
+        alike += 1
+    return seq(*first[:alike]), {member: seq(*parts[alike:]) for member, parts in rows.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from toolgram.export import expressions as ex
 from toolgram.export.passes import in_pieces, without_prefixes
 from toolgram.export.regexes import JSON_STRING, regex, regex_ranges, regular
 from toolgram.export.writing import RuleWriter, is_length
-from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row
+from toolgram.export.written import EMPTY_ROW, Piece, counted, either, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
 _MOST_BITS = 60
@@ -44,31 +44,31 @@ class LlguidanceWriter(RuleWriter):
     root_name = "start"
     has_tokens = False
 
-    def all_rules(self, root: ex.Expr) -> list[tuple[str, Piece]]:
-        """Return the rules of the grammar, after the passes."""
+    def write(self, root: ex.Expr) -> str:
+        """Return the whole grammar, after the passes."""
         root = in_pieces(root)
         self.has_tokens = any(isinstance(each, ex.Token) for each in ex.inside(root))
-        return super().all_rules(without_prefixes(root))
+        return super().write(without_prefixes(root))
 
     def spell(self, name: str) -> str:
         """Return a name in lower case, with underscores."""
         return name.replace("-", "_").lower()
 
-    def literal(self, text: str) -> Atom:
+    def literal(self, text: str) -> Piece:
         """Return a Lark string."""
-        return Atom(lark_string(text))
+        return Piece(lark_string(text))
 
-    def of_class(self, expr: ex.Class) -> Atom:
+    def of_class(self, expr: ex.Class) -> Piece:
         """Return a regular expression of one class."""
-        return Atom(f"/{regex_ranges(expr.ranges)}/")
+        return Piece(f"/{regex_ranges(expr.ranges)}/")
 
-    def terminal(self, key: object, kind: str, body: str) -> Atom:
+    def terminal(self, key: object, kind: str, body: str) -> Piece:
         """Return a terminal, which is made at its first use."""
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = self.new(kind).upper()
-            self.rules.append((name, Atom(body)))
-        return Atom(name)
+            self.rules.append((name, Piece(body)))
+        return Piece(name)
 
     def of_chars(self, expr: ex.Chars) -> Piece:
         """Return a run as a terminal."""
@@ -136,7 +136,7 @@ class LlguidanceWriter(RuleWriter):
 
     def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
-        return Counted(self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/"), "?")
+        return counted(self.terminal("blanks", "run", rf"/[ \t\r\n]{{1,{MOST_WRITTEN_BLANKS}}}/"), "?")
 
     def of_othername(self, expr: ex.OtherName) -> Piece:
         """Return a name in JSON that differs from some names."""
@@ -158,7 +158,7 @@ class LlguidanceWriter(RuleWriter):
         if ("lazy", name) not in self.names:
             self.names["lazy", name] = self.new("raw")
             self.rules.append((f"{self.names['lazy', name]}[lazy]", name))
-        return Atom(self.names["lazy", name])
+        return Piece(self.names["lazy", name])
 
     def _form(self, expr: ex.Text) -> str:
         """Return what a text must also match, as an intersection."""
@@ -182,13 +182,13 @@ class LlguidanceWriter(RuleWriter):
                 self.note(f"more than {_MOST_BITS} arguments are written in the order of the schema")
             return self.item(self.counted(ex.members_in_turn(expr, self.note)))
         if expr in self.names:
-            return Atom(self.names[expr])
+            return Piece(self.names[expr])
         if all(member.later == ex.NOTHING for member in expr.members):  # one argument at most
             needed_alone = [member.first for member in named if member.required]
             return self.item(ex.choice(*(needed_alone or (member.first for member in expr.members))))
-        return self._in_any_order(expr)
+        return self._by_bits(expr)
 
-    def _in_any_order(self, expr: ex.Members) -> Piece:
+    def _by_bits(self, expr: ex.Members) -> Piece:
         """Return the rules of the first argument and of later ones, with a bit for each that is written."""
         first, later = self.new("first"), self.new("later")
         self.names[expr] = f"{first}::0x0"
@@ -205,12 +205,12 @@ class LlguidanceWriter(RuleWriter):
             if member.required:
                 needed = f"bit_set({bits[member.name]})"
                 condition = f"and({condition}, {needed})" if condition else needed
-            firsts += [row(self.item(each), Atom(then)) for each in (member.first,) if each != ex.NOTHING]
-            laters += [row(self.item(each), Atom(then + where)) for each in (member.later,) if each != ex.NOTHING]
-        end = Atom(f'"" %if {condition}') if condition else EMPTY_ROW
+            firsts += [row(self.item(each), Piece(then)) for each in (member.first,) if each != ex.NOTHING]
+            laters += [row(self.item(each), Piece(then + where)) for each in (member.later,) if each != ex.NOTHING]
+        end = Piece(f'"" %if {condition}') if condition else EMPTY_ROW
         self.rules.append((f"{first}::_", either(*firsts)))
         self.rules.append((f"{later}::_", either(end, *laters)))
-        return Atom(self.names[expr])
+        return Piece(self.names[expr])
 
 
 def _ends_in_words(expr: ex.Expr) -> bool:

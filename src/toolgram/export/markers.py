@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from toolgram.export.expressions import Expr, Forbidden, Lit, Text, Token, seq, split
 
@@ -23,6 +24,7 @@ class Tokens:
     ids: tuple[tuple[str, int | None], ...] = ()
     as_text: bool = True
 
+    @lru_cache(maxsize=1024)  # noqa: B019, because few are made
     def written(self, text: str) -> Expr:
         """Return a fixed text in which the texts of tokens are tokens."""
         ids = dict(self.ids)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from toolgram.export import expressions as ex
@@ -57,8 +58,9 @@ class Notation:
 
     def member(self, name: ex.Expr, value: ex.Expr) -> ex.Expr:
         """Return a member of an object. The colon follows each form of a name, so that a lexer reads both as one."""
-        names = name.options if isinstance(name, ex.Choice) else (name,)
-        return ex.seq(ex.choice(*(ex.seq(each, self.colon) for each in names)), value)
+        if not isinstance(name, ex.Choice):
+            return ex.seq(name, self.colon, value)
+        return ex.seq(ex.choice(*(ex.seq(each, self.colon) for each in name.options)), value)
 
 
 # --- texts --------------------------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ _IN_DOUBLE, _IN_SINGLE = ((quote, escapes, _PYTHON_ESCAPE) for quote, escapes in
 
 def _quoted(*ways: tuple[str, Mapping[int, str], ex.Expr]) -> Callable[[ex.Expr], ex.Expr]:
     """Return the function that writes a text as a value, in any of these quotes."""
-    return lambda text: ex.Quoted(ex.choice(*(_in_quotes(text, *way) for way in ways)))
+    return lru_cache(maxsize=256)(lambda text: ex.Quoted(ex.choice(*(_in_quotes(text, *way) for way in ways))))
 
 
 _json_quoted = _quoted(_IN_JSON)
@@ -161,7 +163,7 @@ def _json_constant(value: Any) -> ex.Expr:
 
 
 def _words_constant(value: Any) -> ex.Expr:
-    return ex.Lit(json.dumps(value, ensure_ascii=False))
+    return ex.Lit(encode_basestring(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 _SPACED_COMMA, _SPACED_COLON = ex.seq(ex.Lit(","), ex.Blanks()), ex.seq(ex.Lit(":"), ex.Blanks())

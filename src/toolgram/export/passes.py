@@ -19,16 +19,11 @@ from itertools import groupby, takewhile
 from toolgram.export import expressions as ex
 
 
-def texts_of(root: ex.Expr) -> list[ex.Text]:
-    """Return the free texts of an expression, each once."""
-    return [each for each in ex.inside(root) if isinstance(each, ex.Text)]
-
-
 def closers_of_texts(root: ex.Expr) -> dict[ex.Forbidden, tuple[str, ...]]:
     """Return the closers of texts without a form of their own, for each place."""
     found: dict[ex.Forbidden, dict[str, None]] = {}
-    for text in texts_of(root):
-        if text.within is None:
+    for text in ex.inside(root):
+        if isinstance(text, ex.Text) and text.within is None:
             found.setdefault(text.forbidden, {})[text.closer] = None
     return {forbidden: tuple(closers) for forbidden, closers in found.items()}
 
@@ -38,11 +33,8 @@ def changed(root: ex.Expr, leaf: Callable[[ex.Expr], ex.Expr]) -> ex.Expr:
 
     @cache
     def made(expr: ex.Expr) -> ex.Expr:
-        return (
-            ex.rebuilt(expr, made)
-            if isinstance(expr, ex.Seq | ex.Choice | ex.Star | ex.Repeat | ex.Members)
-            else leaf(expr)
-        )
+        inner = isinstance(expr, ex.Seq | ex.Choice | ex.Star | ex.Repeat | ex.Members)
+        return ex.rebuilt(expr, made) if inner else leaf(expr)
 
     return made(root)
 
@@ -214,11 +206,8 @@ def cut(root: ex.Expr, cuts: Mapping[str, int]) -> ex.Expr:
     """Return the expression with some texts in two pieces; equal first pieces are shared."""
 
     def leaf(expr: ex.Expr) -> ex.Expr:
-        at = cuts.get(expr.text) if isinstance(expr, ex.Lit) else None
-        return (
-            ex.seq(ex.Lit(expr.text[:at]), ex.Break(), ex.Lit(expr.text[at:]))
-            if isinstance(expr, ex.Lit) and at
-            else expr
-        )
+        if not isinstance(expr, ex.Lit) or not (at := cuts.get(expr.text)):
+            return expr
+        return ex.seq(ex.Lit(expr.text[:at]), ex.Break(), ex.Lit(expr.text[at:]))
 
     return changed(root, leaf)

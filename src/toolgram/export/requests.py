@@ -46,18 +46,11 @@ class ExportRequest:
 
 
 def export_request(
-    tools: Sequence[Any] | None = None,
-    tool_choice: ToolChoice = "auto",
-    parallel_tool_calls: bool = True,
-    reasoning: bool | None = None,
-    json_schema: Mapping[str, Any] | None = None,
-    special_tokens: Mapping[str, int | None] | None = None,
-    note: Note = str,
-    strict: bool | None = None,
-    open_objects: bool = False,
-    text_before_calls: bool = False,
-    answer_format: Mapping[str, Any] | None = None,
-) -> ExportRequest:
+    tools: Sequence[Any] | None = None, tool_choice: ToolChoice = "auto", parallel_tool_calls: bool = True,
+    reasoning: bool | None = None, json_schema: Mapping[str, Any] | None = None,
+    special_tokens: Mapping[str, int | None] | None = None, note: Note = str, strict: bool | None = None,
+    open_objects: bool = False, text_before_calls: bool = False, answer_format: Mapping[str, Any] | None = None,
+) -> ExportRequest:  # fmt: skip
     """Return a checked request. Raises ToolgramError that names the fault."""
     answer = _answer(json_schema, answer_format, note, open_objects)
     declared = tuple(tools_of(tools, note, strict, open_objects))
@@ -72,18 +65,11 @@ def export_request(
         raise ToolgramError("tool_choice is required, and no tools are given")
     calls = bool(chosen) and mode != "none"
     named = mode == "named"
+    tokens, required = Tokens(tuple((special_tokens or {}).items())), mode in ("required", "named")
     return ExportRequest(
-        chosen if calls else (),
-        tuple(known),
-        calls,
-        mode in ("required", "named"),
-        parallel_tool_calls and not named,
-        reasoning,
-        answer,
-        Tokens(tuple((special_tokens or {}).items())),
-        text_before_calls,
-        named,
-    )
+        chosen if calls else (), tuple(known), calls, required, parallel_tool_calls and not named, reasoning, answer,
+        tokens, text_before_calls, named,
+    )  # fmt: skip
 
 
 def _answer(

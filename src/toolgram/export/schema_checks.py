@@ -8,7 +8,7 @@ list of values) is read that way, with a note.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, ValuesView
 from typing import Any
 from urllib.parse import unquote
 
@@ -180,12 +180,8 @@ class Document:
             self.read_as.append(f"{path}/enum is empty and is not enforced")
         level = [value]
         for _ in range(MAX_CONSTANT_DEPTH):
-            level = [
-                part
-                for each in level
-                if isinstance(each, Mapping | list | tuple)
-                for part in (each.values() if isinstance(each, Mapping) else each)
-            ]
+            inner = (each.values() if isinstance(each, Mapping) else each for each in level)
+            level = [part for parts in inner if isinstance(parts, ValuesView | list | tuple) for part in parts]
             self._count(len(level))
             if not level:
                 break

@@ -41,22 +41,20 @@ def solve(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> Ex
         _put_in(rows, users, node)
         for each in touched - done:
             heappush(waiting, (paths(each), each))
-    row = rows[0]
-    again = row.pop(0, None)
-    return seq(star(again), row.get(-1, NOTHING)) if again is not None else row.get(-1, NOTHING)
+    return _equation(rows, 0).get(-1, NOTHING)
 
 
-def _equations(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> list[dict[int, Expr]]:
+def _equations(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> list[dict[int, list[Expr]]]:
     """Return what leads from each state where. States are numbers, in the order of their visits; -1 is the end."""
-    equations: dict[N, dict[N | None, Expr]] = {}
+    equations: dict[N, dict[N | None, list[Expr]]] = {}
     pending = [first]
     while pending:
         node = pending.pop()
         if node in equations:
             continue
-        row: dict[N | None, Expr] = {}
+        row: dict[N | None, list[Expr]] = {}
         for label, dest in moves(node):
-            row[dest] = choice(row[dest], label) if dest in row else label
+            row.setdefault(dest, []).append(label)
             if dest is not None:
                 pending.append(dest)
         equations[node] = row
@@ -64,12 +62,16 @@ def _equations(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) 
     return [{numbers[dest]: label for dest, label in row.items()} for row in equations.values()]
 
 
-def _put_in(rows: list[dict[int, Expr]], users: list[dict[int, None]], node: int) -> None:
-    """Replace a state by its equation, wherever it occurs."""
-    row = rows[node]
+def _equation(rows: list[dict[int, list[Expr]]], node: int) -> dict[int, Expr]:
+    """Return what leads from one state to others."""
+    row = {dest: labels[0] if len(labels) == 1 else choice(*labels) for dest, labels in rows[node].items()}
     again = row.pop(node, None)
-    if again is not None:
-        row = {dest: seq(star(again), label) for dest, label in row.items()}
+    return row if again is None else {dest: seq(star(again), label) for dest, label in row.items()}
+
+
+def _put_in(rows: list[dict[int, list[Expr]]], users: list[dict[int, None]], node: int) -> None:
+    """Replace a state by its equation, wherever it occurs."""
+    row = _equation(rows, node)
     for dest in row:
         if dest >= 0:
             users[dest].pop(node, None)
@@ -77,11 +79,11 @@ def _put_in(rows: list[dict[int, Expr]], users: list[dict[int, None]], node: int
         if user == node:
             continue
         here = rows[user]
-        into = here.pop(node)
+        into = choice(*here.pop(node))
         for dest, label in row.items():
             joined = seq(into, label)
-            if joined == NOTHING:
+            if joined is NOTHING:
                 continue
-            here[dest] = choice(here[dest], joined) if dest in here else joined
+            here.setdefault(dest, []).append(joined)
             if dest >= 0:
                 users[dest][user] = None

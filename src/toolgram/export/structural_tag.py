@@ -8,6 +8,7 @@ name, and around a given format, the tag joins parts in its own way.
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from toolgram.export import expressions as ex
@@ -26,13 +27,7 @@ class _Formats:
 
     def __init__(self, note: ex.Note, length_limits: bool) -> None:
         self.note, self.length_limits = note, length_limits
-        self.known: dict[ex.Expr, dict[str, Any]] = {}
-
-    def of(self, expr: ex.Expr) -> dict[str, Any]:
-        """Return the format of an expression."""
-        if expr not in self.known:
-            self.known[expr] = self._made(expr)
-        return self.known[expr]
+        self.of = cache(self._made)
 
     def _made(self, expr: ex.Expr) -> dict[str, Any]:
         match expr:

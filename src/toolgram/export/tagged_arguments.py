@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from toolgram.errors import ToolgramError
@@ -46,6 +47,7 @@ class TaggedArguments:
         self.spec, self.paths, self.note, self.tokens = spec, paths, note, tokens
         self.rows = rows_of(spec)
         self.known_members: dict[tuple[Any, ...], ex.Expr] = {}
+        self.skeleton = cache(self._skeleton)
 
     def members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> ex.Expr:
         """Return all arguments of a function, each in its first and its later form."""
@@ -97,10 +99,28 @@ class TaggedArguments:
 
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> ex.Expr:
         """Return one argument, from the edge that begins it to the place where another may begin."""
+        skeleton, labels = self.skeleton(edge, waiting)
+        made: dict[ex.Expr, ex.Expr] = {}
+        for slot, (each, begins) in labels.items():
+            made[slot] = self._key_label(each, key) if begins else self._value_label(tool, each, key, declared)
+        return ex.filled(skeleton, made)
+
+    def _skeleton(self, edge: Edge, waiting: str) -> tuple[ex.Expr, dict[ex.Ref, tuple[Edge, bool]]]:
+        """Return what all arguments have in common, with slots for what depends on the argument, and their edges."""
+        labels: dict[ex.Ref, tuple[Edge, bool]] = {}
+
+        def label(each: Edge) -> ex.Expr:
+            state = self.spec.states[each.source]
+            depends = state.meaning == "value" or state.echo or each == edge
+            if not depends and not isinstance(self.spec.terminals.get(each.trigger), Run):
+                return self.tokens.written(each.text)
+            slot = ex.Ref(str(len(labels)))
+            labels[slot] = each, each == edge
+            return slot
 
         def moves(place: _Place) -> Iterator[tuple[ex.Expr, _Place | None]]:
             if place == first:
-                yield ex.seq(ex.Lit(edge.lead), self._key_label(edge, key)), _Place(edge.dest)
+                yield ex.seq(ex.Lit(edge.lead), label(edge)), _Place(edge.dest)
             if place.state == waiting:
                 yield ex.EMPTY, None
                 return
@@ -108,14 +128,12 @@ class TaggedArguments:
                 if "close_arguments" in each.actions:
                     continue
                 echoed = place.echoed and isinstance(self.spec.terminals.get(each.trigger), Run)
-                label = ex.EMPTY if echoed else self._value_label(tool, each, key, declared)
                 source = self.spec.states[each.source]
-                if label != ex.NOTHING:
-                    echoes = source.meaning == "value" and source.echo
-                    yield ex.seq(ex.Lit(each.lead), label), _Place(each.dest, echoes)
+                echoes = source.meaning == "value" and source.echo
+                yield ex.seq(ex.Lit(each.lead), ex.EMPTY if echoed else label(each)), _Place(each.dest, echoes)
 
         first = _Place("")
-        return solve(first, moves)
+        return solve(first, moves), labels
 
     def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
         shape = self.spec.terminals.get(edge.trigger)
@@ -130,9 +148,7 @@ class TaggedArguments:
         marker = self.tokens.written(edge.text)
         state = self.spec.states[edge.source]
         if state.meaning != "value":
-            if state.echo or isinstance(self.spec.terminals.get(edge.trigger), Run):
-                return self._key_label(edge, key)
-            return marker
+            return self._key_label(edge, key)
         if state.typed not in READ_AS_TEXT_OR_JSON:
             if state.typed not in VALUE_WRITERS:
                 raise ToolgramError(f"values that are tagged `{state.typed}` cannot be exported")
@@ -175,11 +191,8 @@ class TaggedArguments:
         return values.alone_or_rules(values.value(declared))
 
     def _has_text_frame(self) -> bool:
-        return any(
-            self.spec.states[edge.source].meaning == "value" and self.spec.states[edge.source].typed in ("", "text")
-            for edges in self.paths.edges.values()
-            for edge in edges
-        )
+        sources = [self.spec.states[edge.source] for edges in self.paths.edges.values() for edge in edges]
+        return any(state.meaning == "value" and state.typed in ("", "text") for state in sources)
 
     def _literal(self, tool: Tool, declared: Any, with_text: bool) -> ex.Expr:
         """Return a value as JSON, or also as Python if the format writes it; without text, unless `with_text`."""
@@ -206,14 +219,11 @@ class TaggedArguments:
                 self.note(f"{tool.name}: a value of {name!r} contains the marker that ends it, and cannot be written")
             return ex.seq(ex.choice(*map(ex.Lit, kept)), marker, ex.Lit(echoed))
         within = text_of_schema(declared, noting(tool, self.note))
-        found = []
-        for trigger in self.rows[edge.source]:
-            shape = self.spec.terminals.get(trigger)
-            if isinstance(shape, Literal) and self.tokens.is_text(shape.text):
-                found.append(shape.text + echoed)
+        shapes = [self.spec.terminals.get(trigger) for trigger in self.rows[edge.source]]
+        texts = [shape.text for shape in shapes if isinstance(shape, Literal) and self.tokens.is_text(shape.text)]
         if len(edge.text + echoed) < SURE_MARKER:
             self.note(f"a text value holds no {edge.text!r}, whatever comes after it")
-        return self.tokens.text_until(edge.text + echoed, dict.fromkeys(found), within)
+        return self.tokens.text_until(edge.text + echoed, dict.fromkeys(text + echoed for text in texts), within)
 
 
 READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "html", "json")

@@ -58,13 +58,8 @@ class Values:
         kind = schema.get("type", "any")
         if not set(schema) - {"type", "$defs"} or (kind == "object" and _is_any_object(schema)):
             return self.notation.ref(kind)
-        return {
-            "string": self._string,
-            "integer": self._number,
-            "number": self._number,
-            "array": self._array,
-            "object": self._object,
-        }[kind](schema)
+        made: ex.Expr = getattr(self, f"_{'number' if kind == 'integer' else kind}")(schema)  # each kind has a method
+        return made
 
     def _reference(self, name: str) -> ex.Expr:
         if name not in self.made:

@@ -9,9 +9,9 @@ and classes, and what it can express.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from toolgram.export import expressions as ex
@@ -19,7 +19,7 @@ from toolgram.export.ecmascript import ALL
 from toolgram.export.notations import BASE, JSON
 from toolgram.export.texts import text_automaton
 from toolgram.export.values import Values, other_names
-from toolgram.export.written import EMPTY_ROW, Atom, Counted, Piece, either, row, spelled
+from toolgram.export.written import EMPTY_ROW, Piece, counted, either, joined, optional, row
 from toolgram.limits import MOST_COUNTED
 
 
@@ -38,20 +38,13 @@ class RuleWriter:
         self.names: dict[Any, str] = {}
         self.counts: dict[str, int] = {}
         self.uses: dict[ex.Expr, int] = {}
+        self.leaves: dict[ex.Expr, Piece] = {}
         self.prefix = ""  # of the rules of an inner language
 
     def write(self, root: ex.Expr) -> str:
-        """Return the whole grammar."""
-        return self.text_of_rules(self.all_rules(root))
-
-    def all_rules(self, root: ex.Expr) -> list[tuple[str, Piece]]:
-        """Return the rules of the grammar, beginning with the start rule."""
-        body = self.body(self.counted(root))
-        return [(self.root_name, body), *self.rules]
-
-    def text_of_rules(self, rules: Iterable[tuple[str, Piece]]) -> str:
-        """Return rules in the notation of the target."""
-        return "".join(f"{name} {self.arrow} {spelled(body)}\n" for name, body in rules)
+        """Return the whole grammar, beginning with its start rule."""
+        rules = [(self.root_name, self.body(self.counted(root))), *self.rules]
+        return "".join([f"{name} {self.arrow} {body.text}\n" for name, body in rules])
 
     def counted(self, root: ex.Expr) -> ex.Expr:
         """Count how often each part occurs in an expression that is to be written, and return it."""
@@ -74,19 +67,14 @@ class RuleWriter:
         """Return a name in the notation of the target."""
         return name
 
-    def rule(self, key: Any, kind: str, body: Callable[[], Piece]) -> Atom:
-        """Return the rule for a key, which is made at its first use."""
-        name = self.names.get(key)
-        if name is None:
-            name = self.names[key] = self.new(kind)
-            self.add(name, body)
-        return Atom(name)
-
-    def add(self, name: str, body: Callable[[], Piece]) -> None:
-        """Add a rule before those that its body makes."""
-        at = len(self.rules)
-        self.rules.append((name, EMPTY_ROW))
-        self.rules[at] = (name, body())
+    def rule(self, key: Any, kind: str, body: Callable[[], Piece], name: str = "") -> Piece:
+        """Return the rule for a key, which is made at its first use, before the rules that its body makes."""
+        if key not in self.names:
+            name = self.names[key] = name or self.new(kind)
+            at = len(self.rules)
+            self.rules.append((name, EMPTY_ROW))
+            self.rules[at] = (name, body())
+        return Piece(self.names[key])
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
@@ -102,50 +90,53 @@ class RuleWriter:
 
     def of_seq(self, expr: ex.Seq) -> Piece:
         """Return the items of a sequence."""
-        return row(*(self.item(each) for each in expr.parts if not isinstance(each, ex.Break)))
+        return row(*map(self.item, expr.parts))
 
     def item(self, expr: ex.Expr) -> Piece:
         """Return an expression as a part of another one: a part that several others share is a rule."""
+        if expr in self.leaves:
+            return self.leaves[expr]
         if isinstance(expr, ex.Seq | ex.Choice | ex.Star) and expr != ex.EMPTY and self.uses.get(expr, 0) > 1:
             written = self.of_star if isinstance(expr, ex.Star) else self.body
             return self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
         if isinstance(expr, ex.Lit | ex.Break):
-            return self.literal(expr.text) if isinstance(expr, ex.Lit) else EMPTY_ROW
-        inline: Piece = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)  # each kind has a method
-        return inline
+            found: Piece = self.literal(expr.text) if isinstance(expr, ex.Lit) else EMPTY_ROW
+        else:
+            found = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)  # each kind has a method
+        if isinstance(expr, ex.Lit | ex.Blanks | ex.Json | ex.Rules):
+            self.leaves[expr] = found
+        return found
 
     def of_choice(self, expr: ex.Choice) -> Piece:
         """Return a choice of options."""
-        rest = [each for each in expr.options if each != ex.EMPTY]
-        found = either(*(self.option(each) for each in rest))
-        return Counted(found, "?") if len(rest) < len(expr.options) else found
+        return optional(*map(self.option, expr.options))
 
     def of_star(self, expr: ex.Star) -> Piece:
         """Return a body repeated any number of times."""
-        return Counted(self.body(expr.body), "*")
+        return counted(self.body(expr.body), "*")
 
     # --- leaves ---------------------------------------------------------------------------------------------------
 
-    def literal(self, text: str) -> Atom:
+    def literal(self, text: str) -> Piece:
         """Return a fixed text."""
         raise NotImplementedError
 
     def of_token(self, expr: ex.Token) -> Piece:
         """Return one special token, by its id or its name."""
-        return Atom(expr.text if expr.id is None else f"<[{expr.id}]>")
+        return Piece(expr.text if expr.id is None else f"<[{expr.id}]>")
 
-    def of_class(self, expr: ex.Class) -> Atom:
+    def of_class(self, expr: ex.Class) -> Piece:
         """Return one character of a set."""
         raise NotImplementedError
 
-    def char_class(self, characters: str, negated: bool = False) -> Atom:
+    def char_class(self, characters: str, negated: bool = False) -> Piece:
         """Return one of some characters, or of all others."""
         found = ex.class_of(characters)
         return self.of_class(ex.Class(ex.complement(found.ranges)) if negated else found)
 
     def run(self, characters: str, most: int) -> Piece:
         """Return up to `most` of some characters."""
-        return Counted(self.char_class(characters), f"{{0,{most}}}")
+        return counted(self.char_class(characters), f"{{0,{most}}}")
 
     def of_chars(self, expr: ex.Chars) -> Piece:
         """Return a run of characters that differs from some texts."""
@@ -153,7 +144,7 @@ class RuleWriter:
             if expr.most == 1:
                 return self.char_class(expr.first)
             if expr.first == expr.rest:
-                return Counted(self.char_class(expr.first), f"{{1,{expr.most}}}")
+                return counted(self.char_class(expr.first), f"{{1,{expr.most}}}")
             return row(self.char_class(expr.first), self.run(expr.rest, expr.most - 1))
         return self.rule(expr, "key", lambda: self._other_than(expr, ""))
 
@@ -185,74 +176,65 @@ class RuleWriter:
         if key not in self.names:
             states = text_automaton(expr.forbidden, expr.closer)
             base = self.names[key] = self.new("text")
-            names = [Atom(base), *(Atom(self.spell(f"{base}-{at}")) for at in range(1, len(states)))]
+            names = [Piece(base), *(Piece(self.spell(f"{base}-{at}")) for at in range(1, len(states)))]
             for name, state in zip(names, states, strict=True):
                 options: list[Piece] = [] if expr.closer else [EMPTY_ROW]
                 for move in state:
                     step = self.char_class(move.characters, move.negated)
                     options.append(step if move.dest is None else row(step, names[move.dest]))
                 self.rules.append((name.text, either(*options)))
-        return Atom(self.names[key])
+        return Piece(self.names[key])
 
     def of_members(self, expr: ex.Members) -> Piece:
         """Return arguments: in any order if few must be counted, else in the order of the schema."""
-        names = frozenset(member.name for member in expr.members if member.name)
-        required = frozenset(member.name for member in expr.members if member.required)
-        if expr.any_order and 1 < len(names) <= self.most_counted:
-            found = ex.members_in_any_order(expr, names)
-        elif expr.any_order and len(names) > 1 and len(required) <= self.most_required:
-            self.note(f"with more than {self.most_counted} arguments, one that is not required may be repeated")
-            found = ex.members_in_any_order(expr, required)
-        else:
-            if expr.any_order and len(names) > 1:
+        named = [each for each in expr.members if each.name]
+        required = [each for each in expr.members if each.required]
+        few = len(named) <= self.most_counted
+        if not expr.any_order or len(named) < 2 or not (few or len(required) <= self.most_required):
+            if expr.any_order and len(named) > 1:
                 self.note(f"more than {self.most_required} required arguments are written in the order of the schema")
-            found = ex.members_in_turn(expr, self.note)
-        return self.item(self.counted(found))
+            return self.item(self.counted(ex.members_in_turn(expr, self.note)))
+        if not few:
+            self.note(f"with more than {self.most_counted} arguments, one that is not required may be repeated")
+        if self.uses.get(expr, 0) < 2:
+            return _AnyOrder(self, expr, named if few else required).piece()
+        return self.rule(expr, "part", lambda: _AnyOrder(self, expr, named if few else required).piece())
+
+    def joinable(self, expr: ex.Expr) -> Piece:
+        """Return a part of a sequence. Only if it begins with a fixed text, it is joined to one before it."""
+        if expr is ex.EMPTY:
+            return EMPTY_ROW
+        found = self.option(expr)
+        return found if isinstance(ex.split(expr)[0], ex.Lit) or found.text[0] != '"' else counted(found, "")
 
     def of_rules(self, expr: ex.Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
-        if expr not in self.names:
-            outer = self.prefix
-            name = self.names[expr] = self.new("value")
-            self.prefix = f"{name}-"
-            for inner, body in expr.rules:
-                rule = name if inner == expr.start else self.spell(self.prefix + inner)
-                self.rules.append((rule, self.body(self.counted(body))))
-            self.prefix = outer
-        return Atom(self.names[expr])
+        outer, name = self.prefix, self.new("value")
+        self.prefix = f"{name}-"
+        for inner, body in expr.rules:
+            rule = name if inner == expr.start else self.spell(self.prefix + inner)
+            self.rules.append((rule, self.body(self.counted(body))))
+        self.prefix = outer
+        return Piece(name)
 
     def of_ref(self, expr: ex.Ref) -> Piece:
         """Return a rule of the inner language, or one that all languages share."""
-        if expr.name in BASE:
-            return self.base(expr.name)
-        return Atom(self.spell(self.prefix + expr.name))
-
-    def base(self, name: str) -> Atom:
-        """Return a rule that all languages share."""
-        key = ("base", name)
-        if key not in self.names:
-            self.names[key] = self.spell(name.replace("_", "-"))
-            self.add(self.names[key], lambda: self.body(BASE[name]))
-        return Atom(self.names[key])
+        if expr.name not in BASE:
+            return Piece(self.spell(self.prefix + expr.name))
+        return self.rule(expr, "", lambda: self.body(BASE[expr.name]), self.spell(expr.name.replace("_", "-")))
 
     # --- values ---------------------------------------------------------------------------------------------------
 
     def of_json(self, expr: ex.Json) -> Piece:
         """Return the rules of a value."""
-        key = ("json", expr)
-        if key not in self.names:
-            schema = json.loads(expr.schema)
-            values = Values(schema, self.note, JSON)
-            start = values.whole_object(schema) if expr.any_order else values.value(schema)
-            shared = isinstance(start, ex.Ref) and start.name in BASE
-            found = self.item(start) if shared else self.of_rules(values.rules(start))
-            assert isinstance(found, Atom)
-            self.names[key] = found.text
-        return Atom(self.names[key])
+        schema = json.loads(expr.schema)
+        values = Values(schema, self.note, JSON)
+        start = values.whole_object(schema) if expr.any_order else values.value(schema)
+        return self.item(start if isinstance(start, ex.Ref) and start.name in BASE else values.rules(start))
 
     def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
-        return Counted(self.char_class(" \n\t\r"), "*")
+        return counted(self.char_class(" \n\t\r"), "*")
 
     def of_quoted(self, expr: ex.Quoted) -> Piece:
         """Return the rule of a text as a value, which may be used in many places."""
@@ -275,7 +257,7 @@ class RuleWriter:
             return self.item(ex.Repeat(expr.body, min(expr.low, MOST_COUNTED), None))
         high = "" if expr.high is None else str(expr.high)
         count = str(expr.low) if expr.low == expr.high else f"{expr.low},{high}"
-        return Counted(self.item(expr.body), f"{{{count}}}")
+        return counted(self.item(expr.body), f"{{{count}}}")
 
     def text_within(self, expr: ex.Text) -> Piece:
         """Return free text that must fit a pattern: the pattern, without the characters with which a marker begins.
@@ -297,6 +279,62 @@ class RuleWriter:
     def pattern(self, expr: ex.Expr) -> Piece:
         """Return a text of some form."""
         return self.body(expr)
+
+
+class _AnyOrder:
+    """Writes arguments in any order, as a choice for every set of `once` that has been written.
+
+    The required ones must be among those; the others may occur any number of times.
+    """
+
+    def __init__(self, writer: RuleWriter, expr: ex.Members, once: Sequence[ex.Member]) -> None:
+        for each in (each for member in expr.members for each in (member.first, member.later)):
+            for part in each.parts if isinstance(each, ex.Seq) else (each,):
+                writer.counted(part)
+        self.writer, self.expr, self.once = writer, expr, once
+        self.begin, self.firsts = ex.without_alike({each: each.first for each in expr.members})
+        self.separator, self.laters = ex.without_alike({each: each.later for each in expr.members})
+        self.loose = [each for each in expr.members if each not in once]
+        self.needed = {each for each in once if each.required}
+        self.turned = self.separator is not ex.EMPTY  # `(x a)* x b` is `x (a x)* b`
+        self.written = cache(writer.joinable)  # at its first use, so that rules have the order of the text
+        self.following = cache(self._following)
+
+    def piece(self) -> Piece:
+        """Return the whole."""
+        only = self.needed - self.laters.keys()  # the only possible first one
+        first = [each for each in (*self.once, *self.loose) if each in self.firsts and only <= {each}]
+        seen = {each: frozenset({each}) & {*self.once} for each in first}
+        options = (joined(self.written(self.firsts[each]), self.following(seen[each])) for each in first)
+        return row(self.written(self.begin), either(*options))
+
+    def _following(self, seen: frozenset[ex.Member]) -> Piece:
+        ways = [each for each in self.once if each not in seen and each in self.laters]
+        ends = self.needed <= seen
+        begun = EMPTY_ROW if ends else self.written(self.separator)
+        if not self.laters.keys().isdisjoint(self.loose):
+            again = self.writer.rule((self.expr, ends or not self.turned), "part", lambda: self._repeated(ends))
+            begun = joined(begun, again)
+        if len(seen or self.loose) > 1 and ways and (ends or len(ways) > 1):  # it occurs in several places
+            options = self.writer.rule((self.expr, seen), "part", lambda: either(*self._options(seen, ways, ends)))
+            return joined(begun, options)
+        return joined(begun, optional(*self._options(seen, ways, ends))) if ways else begun
+
+    def _options(self, seen: frozenset[ex.Member], ways: Iterable[ex.Member], ends: bool) -> Iterator[Piece]:
+        found = (joined(self.written(self.laters[each]), self.following(seen | {each})) for each in ways)
+        yield from [joined(self.written(self.separator), either(*found))] if ends and self.turned else found
+        if ends:
+            yield EMPTY_ROW
+
+    def _repeated(self, ends: bool) -> Piece:
+        """Return any number of those that may be repeated."""
+        twice = self.needed and self.turned and len(self.loose) > 1
+        found = self.writer.rule((self.expr, "loose"), "part", self._one) if twice else self._one()
+        separator = self.written(self.separator)
+        return counted(joined(separator, found) if ends else joined(found, separator), "*")
+
+    def _one(self) -> Piece:
+        return either(*(self.written(self.laters[each]) for each in self.loose if each in self.laters))
 
 
 def is_length(expr: ex.Expr) -> bool:

@@ -1,77 +1,58 @@
-"""The typed pieces that writers produce, and the one function that converts them to text.
+"""The pieces of text that writers produce, and how they become longer ones.
 
-Strategy: in every notation alternatives bind weakest. A writer declares what a piece is, and never writes a bracket:
-`spelled` does, so no writer can lose what follows an alternative. The tests read the text, and compare its pieces.
+Strategy: in every notation alternatives bind weakest. A piece knows how strongly it binds, and only the functions here
+write brackets, so no writer can lose what follows an alternative.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple
+
+_CHOICE, _ROW, _COUNTED, _ATOM = range(4)  # from weak to strong
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """An indivisible piece: a fixed text, a set of characters, the name of a rule, a call of the engine."""
+class Piece(NamedTuple):
+    """A piece. By default it is an indivisible one: a fixed text, a set of characters, the name of a rule."""
 
     text: str
+    strength: int = _ATOM
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A piece with `?`, `*`, `+` or a count."""
-
-    body: Piece
-    mark: str
+EMPTY_ROW = Piece('""')
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A sequence of pieces; without parts, the empty text."""
-
-    parts: tuple[Piece, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """A choice of pieces."""
-
-    options: tuple[Piece, ...]
-
-
-Piece: TypeAlias = Atom | Counted | Row | Either
-
-EMPTY_ROW = Row(())
-_STRENGTH = {Either: 0, Row: 1, Counted: 2, Atom: 3}
+def counted(body: Piece, mark: str) -> Piece:
+    """Return a piece with `?`, `*`, `+` or a count."""
+    return Piece(f"({body.text}){mark}" if body.strength < _ATOM else body.text + mark, _COUNTED)
 
 
 def row(*parts: Piece) -> Piece:
-    """Return a sequence of pieces; nested rows are joined with it."""
-    flat = [each for part in parts for each in (part.parts if isinstance(part, Row) else (part,))]
-    return flat[0] if len(flat) == 1 else Row(tuple(flat))
+    """Return a sequence of pieces; without parts, the empty text."""
+    found = [part for part in parts if part is not EMPTY_ROW]
+    if len(found) < 2:
+        return found[0] if found else EMPTY_ROW
+    return Piece(" ".join([f"({part.text})" if part.strength == _CHOICE else part.text for part in found]), _ROW)
 
 
 def either(*options: Piece) -> Piece:
-    """Return a choice of pieces; nested choices are joined with it."""
-    flat = [each for option in options for each in (option.options if isinstance(option, Either) else (option,))]
-    return flat[0] if len(flat) == 1 else Either(tuple(flat))
+    """Return a choice of pieces."""
+    return options[0] if len(options) == 1 else Piece(" | ".join([option.text for option in options]), _CHOICE)
 
 
-def spelled(piece: Piece) -> str:
-    """Return the text of a piece."""
-    match piece:
-        case Atom():
-            return piece.text
-        case Counted():
-            return _within(piece.body, 3) + piece.mark
-        case Row():
-            return " ".join(_within(part, 2) for part in piece.parts) or '""'
-        case Either():
-            return " | ".join(_within(option, 1) for option in piece.options)
+def optional(*options: Piece) -> Piece:
+    """Return a choice of pieces as a part; it is marked if one of them is empty."""
+    rest = [option for option in options if option is not EMPTY_ROW]
+    return counted(either(*rest), "?") if len(rest) < len(options) else either(*rest)
 
 
-def _within(piece: Piece, needed: int) -> str:
-    """Return the text of a piece inside another one, in brackets if it binds weaker than needed."""
-    text = spelled(piece)
-    strength = 3 if piece == EMPTY_ROW else _STRENGTH[type(piece)]
-    return text if strength >= needed else f"({text})"
+def joined(*parts: Piece) -> Piece:
+    """Return a sequence of pieces, in which fixed texts that meet become one."""
+    found = [part for part in parts if part is not EMPTY_ROW]
+    if len(found) < 2:
+        return row(*found)
+    whole = ""
+    for part in found:
+        text = f"({part.text})" if part.strength == _CHOICE else part.text
+        meet = whole[-1:] == '"' == text[0]
+        whole = whole[:-1] + text[1:] if meet else f"{whole} {text}" if whole else text
+    return Piece(whole, _ROW)
