@@ -15,6 +15,7 @@ from tests.export.measuring import (
     SAMPLES,
     TOOLS,
     WRITTEN,
+    accepts,
     exported,
     measure,
     problem_of,
@@ -38,6 +39,23 @@ def test_every_export_in_its_engine(name: str, target: str) -> None:
     assert not figures.problems, "\n".join(figures.problems[:3])
     assert figures.counts["accepted"] == SAMPLES
     assert figures.counts["valid"] == SAMPLES
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+def test_definitions_of_two_functions_are_told_apart(target: str) -> None:
+    def trees(name: str, kind: str) -> dict[str, Any]:
+        node = tool("", {"v": {"type": kind}, "inner": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, ["v"])
+        schema = {"n": node["function"]["parameters"]}
+        return tool(name, {"all": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, ["all"], **{"$defs": schema})
+
+    def taken(value: str) -> bool:
+        inner = f'{{"all": [{{"v": 1, "inner": [{{"v": {value}}}]}}]}}'
+        call = f'<tool_call>\n{{"name": "numbers", "arguments": {inner}}}\n</tool_call>'
+        return accepts("hermes", target, call, tools, tool_choice="required")
+
+    tools = [trees("numbers", "integer"), trees("words", "string")]
+    assert taken("2")
+    assert not taken('"two"')
 
 
 # --- values in the format's own notation --------------------------------------------------------------------------

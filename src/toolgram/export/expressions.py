@@ -199,9 +199,10 @@ class Rules(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Ref(Expr):
-    """A rule of the `Rules` around it."""
+    """A rule of the `Rules` around it. `scope` tells rules of the same name in different languages apart."""
 
     name: str
+    scope: str = ""
 
 
 @dataclass(frozen=True, eq=False)

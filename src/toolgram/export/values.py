@@ -6,6 +6,7 @@ their `Notation`, so there is one converter.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ class Values:
 
     def __init__(self, root: Mapping[str, Any], note: ex.Note, notation: Notation) -> None:
         self.definitions: Mapping[str, Any] = root.get("$defs", {})
+        self.scope = json.dumps(self.definitions) if self.definitions else ""
         self.note, self.notation = note, notation
         self.made: dict[str, ex.Expr] = dict(notation.kinds)
         self.pending: list[str] = []
@@ -65,7 +67,7 @@ class Values:
         if name not in self.made:
             self.made[name] = ex.NOTHING  # until `finish`
             self.pending.append(name)
-        return ex.Ref(name)
+        return ex.Ref(name, self.scope)
 
     def finish(self) -> None:
         """Make the definitions in use one by one, without recursion: a long chain of them may refer to each other."""
