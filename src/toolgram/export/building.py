@@ -250,7 +250,7 @@ class Builder:
         shape = spec.terminals.get(trigger)
         declared = self.request.tools[tool] if tool >= 0 else None
         if spec.states[edge.dest].meaning == "arguments" and declared is not None:
-            return self.arguments(edge, tool)
+            return self.arguments(edge.dest, trigger.startswith("string "), tool)
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
             empty = declared is not None and declared.may_be_empty
             return (self._marker(edge) if empty else ex.NOTHING), edge.dest, via
@@ -279,19 +279,19 @@ class Builder:
 
     # --- arguments as one value -----------------------------------------------------------------------------------
 
-    def _arguments(self, edge: Edge, at: int) -> tuple[ex.Expr, str, str]:
+    def _arguments(self, state: str, quoted: bool, at: int) -> tuple[ex.Expr, str, str]:
         """Return the whole arguments of a call of a tool, and the state after them."""
         spec, tool = self.spec, self.request.tools[at]
-        closing = next(iter(self.paths.edges.get(edge.dest, ())), None)
+        closing = next(iter(self.paths.edges.get(state, ())), None)
         if closing is None:
-            return ex.NOTHING, edge.dest, ""
+            return ex.NOTHING, state, ""
         dest = closing.dest
         via = "" if _ends_arguments(closing) else closing.trigger
-        if spec.states[edge.dest].python:
+        if spec.states[state].python:
             notation = WORDS if self.paths.json_words else PYTHON
             body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
-            return (ex.seq(ex.Lit("("), body, ex.Lit(")")) if body != ex.NOTHING else ex.NOTHING), dest, via
-        if edge.trigger.startswith("string ") or spec.states[edge.dest].encoded:
+            return ex.seq(ex.Lit("("), body, ex.Lit(")")), dest, via
+        if quoted or spec.states[state].encoded:
             self.note(
                 "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
             )

@@ -344,9 +344,10 @@ def rest_after(expr: Expr, read: str) -> Expr:
         case Text() if expr.closer.startswith(read):
             return Lit(expr.closer[len(read) :])
         case Seq() if expr.parts:
-            head, rest = split(expr)
-            if isinstance(head, Lit) and len(head.text) < len(read):
-                return rest_after(rest, read[len(head.text) :]) if read.startswith(head.text) else NOTHING
+            head = expr.parts[0]
+            if isinstance(head, Lit) and not head.text.startswith(read):
+                return rest_after(split(expr)[1] if read.startswith(head.text) else NOTHING, read[len(head.text) :])
+            rest = split(expr)[1]
             found = seq(rest_after(head, read), rest)
             return choice(found, rest_after(rest, read)) if may_be_empty(head) else found
         case Choice():

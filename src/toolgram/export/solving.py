@@ -75,9 +75,7 @@ def _put_in(rows: list[dict[int, list[Expr]]], users: list[dict[int, None]], nod
     for dest in row:
         if dest >= 0:
             users[dest].pop(node, None)
-    for user in users[node]:
-        if user == node:
-            continue
+    for user in filter(node.__ne__, users[node]):
         here = rows[user]
         into = choice(*here.pop(node))
         for dest, label in row.items():
