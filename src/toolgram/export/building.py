@@ -69,6 +69,7 @@ class Builder:
         self.known_forbidden: dict[str, ex.Forbidden] = {}
         self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
         self.tagged = TaggedArguments(spec, paths, note, request.tokens)
+        self.written = request.tokens.written  # the text of a transition, in which special tokens are tokens
         self.arguments, self.like = cache(self._arguments), cache(self._like)
         self.representatives: dict[Any, str] = {}
 
@@ -253,7 +254,7 @@ class Builder:
             return self.arguments(edge.dest, trigger.startswith("string "), tool)
         if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
             empty = declared is not None and declared.may_be_empty
-            return (self._marker(edge) if empty else ex.NOTHING), edge.dest, via
+            return (self.written(edge.text) if empty else ex.NOTHING), edge.dest, via
         if isinstance(shape, Run) and declared is not None and (trigger, "name") in self.acts:
             return ex.Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else ex.NOTHING, edge.dest, via
         if "name" in edge.actions and declared is not None:
@@ -262,19 +263,13 @@ class Builder:
             return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
         if isinstance(shape, Run) and not edge.text.isspace():
             return _run(shape, edge.text), edge.dest, via
-        return self._marker(edge), edge.dest, via
-
-    def _marker(self, edge: Edge) -> ex.Expr:
-        """Return the text of a transition, in which special tokens are tokens."""
-        return self.request.tokens.written(edge.text)
+        return self.written(edge.text), edge.dest, via
 
     def _id(self, shape: Literal | Run | None, quoted: bool) -> ex.Expr:
         length, allowed = _ID_LENGTHS.get(self.spec.call_ids, (0, WORD))
         if isinstance(shape, Run):
             allowed = characters_of(shape.first, allowed)
-        body: ex.Expr = ex.Chars(allowed, allowed, 40)
-        if length:
-            body = ex.Repeat(ex.class_of(allowed), length, length)
+        body = ex.Repeat(ex.class_of(allowed), length, length) if length else ex.Chars(allowed, allowed, 40)
         return ex.seq(ex.Lit('"'), body, ex.Lit('"')) if quoted else body
 
     # --- arguments as one value -----------------------------------------------------------------------------------
@@ -315,7 +310,7 @@ class Builder:
         later_edges = [each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions]
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before the first argument
-            label = ex.seq(ex.Lit(edge.lead), self._marker(edge))
+            label = ex.seq(ex.Lit(edge.lead), self.written(edge.text))
             members = self.tagged.members(tool, later_edges, later_edges, waiting)
             if tool.may_be_empty:
                 yield label, inside
@@ -324,7 +319,7 @@ class Builder:
         for edge in rest:  # the arguments are opened, and closed again without any argument
             closes = any("close_arguments" in each.actions for each in self.paths.edges.get(edge.dest, ()))
             if closes and tool.may_be_empty:
-                yield ex.seq(ex.Lit(edge.lead), self._marker(edge)), replace(inside, state=edge.dest)
+                yield ex.seq(ex.Lit(edge.lead), self.written(edge.text)), replace(inside, state=edge.dest)
         if rest:
             yield self.tagged.members(tool, rest, later_edges, waiting), inside
 
@@ -337,11 +332,10 @@ class Builder:
     def _closing_moves(self, node: Node) -> Iterator[tuple[ex.Expr, Node | None]]:
         for edge in self.paths.edges.get(node.state, ()):
             if "close_arguments" in edge.actions:
-                if self._ends(edge):
-                    if self._may_end(node):
-                        yield ex.Lit(edge.lead), None
-                else:
+                if not self._ends(edge):
                     yield from self._step(replace(node, inside=False), edge, edge.lead)
+                elif self._may_end(node):
+                    yield ex.Lit(edge.lead), None
 
     # --- free text ------------------------------------------------------------------------------------------------
 
@@ -443,7 +437,7 @@ class Builder:
         elif answer is not None:
             if not node.called and not self.request.required:
                 ends = [
-                    ex.seq(self._marker(edge), ex.Blanks())
+                    ex.seq(self.written(edge.text), ex.Blanks())
                     for edge in edges
                     if edge.trigger in self.paths.closes_content
                 ]

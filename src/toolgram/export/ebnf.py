@@ -135,13 +135,19 @@ _NAME = re.compile(r"[\"']?\w+(_\w+[\"'(])\Z")  # for a function name as a call 
 
 def excluded(text: ex.Text, note: ex.Note) -> tuple[str, ...]:
     """Return the words that the engine looks for in a text: those that the text must not contain, and its closer."""
-    parts = {word: _part(word) for word in text.forbidden.words}
-    found = dict.fromkeys((*parts.values(), *([] if is_told_apart(text) else [text.closer])))
-    words = tuple(word for word in found if not any(each != word and each in word for each in found))
-    shown = dict.fromkeys(repr(part) for word, part in parts.items() if part in words and part != word)
+    words, shown = _looked_for(text.forbidden.words, "" if is_told_apart(text) else text.closer)
     if shown:
         note(f"text holds no part of a marker or a name such as {' or '.join(shown)}, with the rest of it or without")
     return words
+
+
+@lru_cache(maxsize=64)
+def _looked_for(forbidden: tuple[str, ...], closer: str) -> tuple[tuple[str, ...], dict[str, None]]:
+    """Return the words that the engine looks for, and which of them are parts of words."""
+    parts = {word: _part(word) for word in forbidden}
+    found = dict.fromkeys((*parts.values(), *([closer] if closer else [])))
+    words = tuple(word for word in found if not any(each != word and each in word for each in found))
+    return words, dict.fromkeys(repr(part) for word, part in parts.items() if part in words and part != word)
 
 
 def is_told_apart(text: ex.Text) -> bool:

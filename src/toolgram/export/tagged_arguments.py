@@ -114,7 +114,7 @@ class TaggedArguments:
             depends = state.meaning == "value" or state.echo or each == edge
             if not depends and not isinstance(self.spec.terminals.get(each.trigger), Run):
                 return self.tokens.written(each.text)
-            slot = ex.Ref(str(len(labels)))
+            slot = ex.Ref(repr((each.source, each.trigger, each.text)))
             labels[slot] = each, each == edge
             return slot
 
