@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from toolgram.export.expressions import EMPTY, NOTHING, Class, Expr, Lit, Repeat, choice, optional, seq
@@ -26,11 +27,6 @@ class Bound(NamedTuple):
     digits: str
     excluded: bool = False
 
-    @property
-    def rest(self) -> Bound:
-        """The bound after its next digit."""
-        return Bound(self.digits[1:], self.excluded)
-
 
 def _by_digit(low: Bound | None, high: Bound | None, further: Callable[[Bound | None, Bound | None], Expr]) -> Expr:
     """Return the next digit between bounds, None if one binds no more, with what `further` returns for the rest."""
@@ -43,7 +39,8 @@ def _by_digit(low: Bound | None, high: Bound | None, further: Callable[[Bound | 
     for first, last in runs:
         if first <= last:
             here = Lit(str(first)) if first == last else Class(((48 + first, 48 + last),))
-            after_low, after_high = low and first == least and low.rest, high and last == most and high.rest
+            after_low = low and first == least and low._replace(digits=low.digits[1:])
+            after_high = high and last == most and high._replace(digits=high.digits[1:])
             options.append(seq(here, further(after_low or None, after_high or None)))
     return choice(*options)
 
@@ -51,6 +48,7 @@ def _by_digit(low: Bound | None, high: Bound | None, further: Callable[[Bound | 
 # --- whole numbers ------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def integers(low: int | None, high: int | None) -> Expr:
     """Return the whole numbers from `low` to `high`, both included; None means no bound."""
     options = []
@@ -88,6 +86,7 @@ def _counted(low: Bound | None, high: Bound | None, count: int) -> Expr:
 # --- numbers with a fraction --------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def numbers(low: float | None, low_excluded: bool, high: float | None, high_excluded: bool) -> Expr:
     """Return the numbers between two bounds; None means no bound."""
     least, most = _parts(low, low_excluded), _parts(high, high_excluded)
