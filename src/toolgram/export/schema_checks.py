@@ -27,6 +27,7 @@ _ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains"
         "unevaluatedItems", "unevaluatedProperties")  # fmt: skip
 _SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_INNER = (*_ONE, *_SEVERAL, *_NAMED)
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _LONGEST_SHOWN = 300
 
@@ -103,8 +104,8 @@ class Document:
             raise ToolgramError(f"{self.where}: not a JSON Schema: it has more than {MOST_SCHEMA_PARTS:,} parts")
 
     def _inner(self, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:
-        for key in (*_ONE, *_SEVERAL, *_NAMED):
-            inner = schema.get(key)
+        for key in filter(schema.__contains__, _INNER):
+            inner = schema[key]
             if inner is None:
                 continue
             if key in _NAMED:
@@ -154,8 +155,8 @@ class Document:
                 self.anchors.setdefault(mark + name.removesuffix("#"), schema)
 
     def _check_counts(self, schema: Mapping[str, Any], path: str) -> None:
-        for key in _COUNTS:
-            count = schema.get(key)
+        for key in filter(schema.__contains__, _COUNTS):
+            count = schema[key]
             whole = isinstance(count, int) or (isinstance(count, float) and count.is_integer())
             if count is not None and (not whole or isinstance(count, bool) or count < 0):
                 raise self.error(path, f"/{key} is not a count")

@@ -103,7 +103,7 @@ class RuleWriter:
             found: Piece = self.literal(expr.text) if isinstance(expr, ex.Lit) else EMPTY_ROW
         else:
             found = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)  # each kind has a method
-        if isinstance(expr, ex.Lit | ex.Blanks | ex.Json | ex.Rules):
+        if isinstance(expr, ex.Lit | ex.Blanks | ex.Json | ex.Rules) or expr in self.names:
             self.leaves[expr] = found
         return found
 
