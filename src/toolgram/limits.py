@@ -235,7 +235,7 @@ MAX_COUNT = 2**53
 MAX_INTEGER = 2**63 - 1
 # Bytes of a request that is read beside the others, in a thread and with a template of its own.
 LARGE_REQUEST = 200_000
-# Tools of a request for which a grammar is written, at some 8 ms each.
+# Tools of a request for which a grammar is written, at some 2 ms each.
 MOST_GRAMMAR_TOOLS = 256
 # Messages of a request: a template renders all of them.
 MOST_MESSAGES = 5_000

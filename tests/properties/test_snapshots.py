@@ -63,11 +63,9 @@ def test_a_changed_snapshot_is_refused(name: str, data: st.DataObject) -> None:
 
 @every_format
 def test_a_snapshot_of_another_format_is_refused(name: str) -> None:
-    taken = toolgram.get_format(name).parser(prefix="").snapshot()
-    for other in toolgram.format_names():
-        if other != name:
-            with pytest.raises(toolgram.ToolgramError):
-                toolgram.get_format(other).restore(taken)
+    other = "gpt_oss" if name == "hermes" else "hermes"
+    with pytest.raises(toolgram.ToolgramError):
+        toolgram.get_format(other).restore(toolgram.get_format(name).parser(prefix="").snapshot())
 
 
 @every_format
