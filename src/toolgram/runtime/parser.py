@@ -254,22 +254,22 @@ class RestoredParser(Parser):
     def feed(self, delta: str | Sequence[Piece] | None, token_ids: Sequence[int] | None = None) -> list[Event]:
         """Return the events that become certain with `delta`, as of any parser."""
         known = _checked(delta) if isinstance(delta, list | tuple) else _text_of(delta)
-        with _doubt():
+        with _forgery_refused():
             return super().feed(known, token_ids)
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
         """Return the events that the end of the output makes certain, as of any parser."""
-        with _doubt():
+        with _forgery_refused():
             return super().close(finish_reason)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the stream as JSON-able data, as of any parser."""
-        with _doubt():
+        with _forgery_refused():
             return super().snapshot()
 
 
 @contextmanager
-def _doubt() -> Iterator[None]:
+def _forgery_refused() -> Iterator[None]:
     """Raise ToolgramError for anything that no true snapshot raises."""
     try:
         yield
