@@ -16,7 +16,7 @@ import toolgram
 from tests.deviations.examples import BARE, examples
 from tests.json_prefix import is_object
 from tests.properties.selection import quarter
-from tests.streams import assert_same_however_split
+from tests.streams import assert_parses, assert_same_however_split
 from toolgram.events import ToolCallEnd, ToolCallStart
 
 NAMES = toolgram.format_names()
@@ -119,3 +119,8 @@ def test_closers_too_many_are_no_content(name: str) -> None:
                 if not text[closed:].startswith(', "'):  # else members follow an object that is closed
                     assert message.content == wanted.content, broken
                 assert [anomaly.kind for anomaly in message.anomalies], broken
+
+
+def test_half_a_surrogate_pair_is_no_name() -> None:
+    text = '<tool_call>\n{"name": "\\ud800", "arguments": {}}\n</tool_call>'
+    assert_parses("hermes", text, text)
