@@ -394,7 +394,7 @@ class Format:
             if version != VERSION or type(version) is not int:
                 shown = version if isinstance(version, int) else type(version).__name__
                 raise ToolgramError(f"snapshot version {shown} cannot be read; this package reads {VERSION}")
-            parser = self.parser(tools, "", call_ids, special_tokens)
+            parser = self.with_suffix_of([state["suffixed"]]).parser(tools, "", call_ids, special_tokens)
             parser.__class__ = RestoredParser  # a forged snapshot is one clear error, also later
             parser.restore(state)
         except ToolgramError:

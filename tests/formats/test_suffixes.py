@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import toolgram
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.streams import assert_same_however_split
+from toolgram.events import ToolCallDelta
 from toolgram.integrations.served import Served
 
 FORMATS = [name for name in toolgram.format_names() if toolgram.get_format(name).spec.suffix]
@@ -46,6 +48,21 @@ def test_the_last_marker_of_the_prompt_tells(name: str) -> None:
         assert [call.status for call in message.tool_calls] == ["complete"] * 2
     fmt = fmt.with_suffix_of([f"<think{OTHER}>"])
     assert_same_however_split(fmt, other(toolgram.get_format(name), toolgram.get_format(name).example))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_snapshot_has_the_suffix_that_the_prompt_told(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    prefix, output = f"<think{OTHER}>", other(fmt, fmt.example).split(f"<think{OTHER}>", 1)[-1]
+    wanted = fmt.parse(output, prefix=prefix, finish_reason="stop").tool_calls
+    for at in range(0, len(output), 7):
+        parser = fmt.parser(prefix=prefix)
+        events = parser.feed(output[:at])
+        parser = fmt.restore(json.loads(json.dumps(parser.snapshot())))
+        events += [*parser.feed(output[at:]), *parser.close("stop")]
+        assert "".join(event.source for event in events) == output
+        arguments = "".join(event.arguments for event in events if isinstance(event, ToolCallDelta))
+        assert arguments == "".join(call.arguments for call in wanted)
 
 
 @pytest.mark.parametrize("name", FORMATS)

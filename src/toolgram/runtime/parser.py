@@ -276,7 +276,7 @@ def _forgery_refused() -> Iterator[None]:
     except ToolgramError:
         raise
     except Exception as error:
-        raise ToolgramError(f"the snapshot that this parser continues from was forged: {error!r}") from error
+        raise ToolgramError(f"the snapshot of this parser is false, or `call_ids` raised: {error!r}") from error
 
 
 def _resumed(

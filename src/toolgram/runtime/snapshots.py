@@ -52,8 +52,10 @@ def _digest_of_format(*texts: str) -> str:
 def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
     """Return all that a continuation of the stream depends on. `unread` characters are to be read, or read again."""
     rejected = stream.rejected if stream.reader.startswith("rejected") else None
+    suffix, literals = stream.program.spec.suffix, stream.program.literals.values()
     return {
         "version": VERSION,
+        "suffixed": next((text for text in literals if suffix in text), "") if suffix else "",  # a prompt may say it
         "state": stream.state.name,
         "reader": stream.reader,
         "buffer": stream.buffer,
