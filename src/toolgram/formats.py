@@ -384,7 +384,8 @@ class Format:
         """Return a parser that continues from `Parser.snapshot`. Its message begins there, with the open call if any.
 
         `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them. Raises
-        ToolgramError if `state` is not a snapshot, or one of another format or version. Takes less than a millisecond.
+        ToolgramError if `state` is not a snapshot, or one of another format or version; `feed` and `close` of the
+        parser raise it for a forged one. Takes less than a millisecond.
         """
         from toolgram.runtime.parser import RestoredParser
         from toolgram.runtime.snapshots import VERSION
