@@ -3,9 +3,10 @@
 Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines. Their tests run
 once to find out which of them run each line, and how long each takes; that is kept until a file is another one. Each
 change is made in a copy of the repository. The tests that run its lines, or of a machine those of the formats that are
-made of it, run there until one fails, the quickest first, in two processes. Each has a minute of processor time, so
-that a busy machine changes nothing. A change that all of them pass survives, and so does one whose tests need longer.
-Results are kept, a line each, so that a run that was stopped goes on.
+made of it, run there until one fails, the quickest first, in two processes. The cases of the suite are read whole
+first; if all pass, they are read in every way to split them. Both rounds together have a minute of processor time, so
+that a busy machine changes nothing. A change that all of them pass survives, and so does one whose tests need longer; a
+test that no longer ends has noticed it. Results are kept, a line each, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".mutants"
-SECONDS = 60
+ROUNDS = ("uncut", "")  # values of TOOLGRAM_SUITE
+SECONDS = 60 // len(ROUNDS)  # of processor time
+LONGEST = 20  # seconds of a test, which take a few at the most
 BAR = 0.95
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 MOST_TESTS = 400  # of a process
 # The tests that are asked. To ask all of them what they run would take an hour.
 TESTS = (
     "tests/test_suite.py", "tests/test_explain.py", "tests/islands", "tests/deviations", "tests/formats",
-    "tests/export", "tests/gateway",
+    "tests/export", "tests/gateway", "tests/properties",
 )  # fmt: skip
 # What is changed, in which share of the changes.
 PARTS = {
@@ -217,13 +220,13 @@ def _formats_of(machine: str) -> set[str]:
     return found
 
 
-def _environment(place: Path) -> dict[str, str]:
-    own = {"PYTHONPATH": str(place / "src"), "PYTHONPYCACHEPREFIX": str(HOME / "compiled"), "TOOLGRAM_SUITE": "uncut"}
+def _environment(place: Path, cuts: str = ROUNDS[0]) -> dict[str, str]:
+    own = {"PYTHONPATH": str(place / "src"), "PYTHONPYCACHEPREFIX": str(HOME / "compiled"), "TOOLGRAM_SUITE": cuts}
     return {**os.environ, **own}
 
 
 def limited() -> None:
-    """End the process after its minute of processor time."""
+    """End the process after its processor time."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
@@ -242,14 +245,23 @@ def copied() -> Path:
 
 def outcome(mutant: Mutant, place: Path) -> str:
     """Whether tests notice the change: killed, survived, or late."""
-    changed = place / mutant.file
     chosen = tests_of(mutant)
-    changed.write_text(mutant.text(), "utf-8")
+    (place / mutant.file).write_text(mutant.text(), "utf-8")
+    found = ""
+    for cuts in ROUNDS:
+        if found != "killed":
+            found = _round(chosen, place, cuts)
+    shutil.copyfile(ROOT / mutant.file, place / mutant.file)
+    return found
+
+
+def _round(chosen: list[list[str]], place: Path, cuts: str) -> str:
+    """Run the tests in two processes, and return whether one fails."""
     started = [
         subprocess.Popen(
-            [*PYTEST, "-x", *tests],
+            [*PYTEST, "-x", f"--timeout={LONGEST}", *tests],
             cwd=place,
-            env=_environment(place),
+            env=_environment(place, cuts),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             preexec_fn=limited,
@@ -265,7 +277,6 @@ def outcome(mutant: Mutant, place: Path) -> str:
     for run in started:
         run.kill()
         run.wait()
-    shutil.copyfile(ROOT / mutant.file, changed)
     if any(code is not None and code > 0 for code in codes):
         return "killed"
     return "survived" if codes == [0] * len(codes) else "late"

@@ -69,10 +69,21 @@ def read(deltas: Deltas, tokens: TokenText) -> toolgram.Message:
 @pytest.mark.parametrize("size", [*CUT_SIZES[1:], 17, 60, 10_000])
 def test_only_the_token_is_a_marker(size: int, held: int) -> None:
     """Half characters, text that is held back, and a quoted call beside a real one."""
-    message = read(served(IDS, size, held), TokenText(BY_ID, Bytes().decode))
+    tokens = TokenText(BY_ID, Bytes().decode)
+    tokens.at_once = not held
+    message = read(served(IDS, size, held), tokens)
     assert message.content == QUOTED
     assert [(call.name, call.status) for call in message.tool_calls] == [("g", "complete")]
     assert not message.anomalies
+
+
+def test_a_marker_that_comes_alone_is_not_decoded() -> None:
+    tokens = TokenText(BY_ID, lambda _: pytest.fail("it was decoded"))
+    tokens.at_once = True
+    pieces = [tokens.cut(text, ids) for text, ids in served(meant(G), 1)]
+    assert [each for each in pieces if each] == [
+        [(marker, SPECIAL[marker])] for marker in ("<tool_call>", "</tool_call>")
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 3, 10_000])

@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 
 
 def output_parser(
-    fmt: Format,
-    tools: Sequence[Any] | None = None,
-    prefix: str | None = None,
-    calls: Calls = "whole",
+    fmt: Format, tools: Sequence[Any] | None = None, prefix: str | None = None, calls: Calls = "whole",
     strict: bool = False,
-) -> Runnable[Any, AIMessageChunk]:
+) -> Runnable[Any, AIMessageChunk]:  # fmt: skip
     """Return a runnable from text to message chunks; `tools`, `prefix` and `strict` are those of `Format.parser`. Raise
     ToolgramError if langchain-core is not installed; the runnable raises it for a piece without text."""
     try:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import codecs
 import ctypes
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,14 +59,10 @@ class ChatHandler:
     """
 
     def __init__(
-        self,
-        fmt: Format | None = None,
-        template: str | None = None,
-        calls: Calls = "streamed",
-        reasoning: str | None = "reasoning_content",
-        thinking: bool | None = None,
+        self, fmt: Format | None = None, template: str | None = None, calls: Calls = "streamed",
+        reasoning: str | None = "reasoning_content", thinking: bool | None = None,
         variables: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._fmt, self._template = fmt, template
         self._thinking, self._variables = thinking, dict(variables or {})
         self._calls, self._reasoning = calls, reasoning
@@ -110,16 +107,10 @@ class ChatHandler:
             if not template:
                 raise ToolgramError("this model has no chat template; give one: ChatHandler(template=...)")
             vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
-            special = tuple(
-                text
-                for number in range(llama.n_vocab())
-                if llama_cpp.llama_vocab_is_control(vocabulary, number)
-                and (text := token_text(vocabulary, number).decode("utf-8", "replace"))
-            )
-            bos, eos = (
-                token_text(vocabulary, number).decode("utf-8", "replace") if number >= 0 else ""
-                for number in (llama.token_bos(), llama.token_eos())
-            )
+            text_of = partial(_shown, vocabulary)
+            control = (at for at in range(llama.n_vocab()) if llama_cpp.llama_vocab_is_control(vocabulary, at))
+            special = tuple(filter(None, map(text_of, control)))
+            bos, eos = map(text_of, (llama.token_bos(), llama.token_eos()))
             files = TemplateFiles(template, bos, eos, special)
             known = Model(llama.model_path, format_of(files, self._fmt), template, bos, eos, special)
             self._models[llama] = known
@@ -202,6 +193,11 @@ def token_text(vocabulary: Any, token: int) -> bytes:
         if written >= 0:
             return bytes(buffer.raw[:written])
         size = -written
+
+
+def _shown(vocabulary: Any, token: int) -> str:
+    """Return the text of a token; "" for none, which has a negative number."""
+    return token_text(vocabulary, token).decode("utf-8", "replace") if token >= 0 else ""
 
 
 def _biased(given: Any, bias: Mapping[str, float] | None) -> Any:

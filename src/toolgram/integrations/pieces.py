@@ -43,10 +43,11 @@ class Coming:
 class TokenText:
     """The ids and the text of one output. `decode` returns the text of ids, `by_id` has the special tokens."""
 
-    __slots__ = ("_before", "_by_id", "_come", "_decode", "_ids", "_special")
+    __slots__ = ("_before", "_by_id", "_come", "_decode", "_ids", "_special", "at_once")
 
     def __init__(self, by_id: Mapping[int, str], decode: Callable[[Sequence[int]], str]) -> None:
         self._by_id, self._decode = by_id, decode
+        self.at_once = False  # the server sends the text of a whole character with its last id
         self._before: list[int] = []  # the last special token whose text has come,
         self._ids: list[int] = []  # the ids after it,
         self._special: list[int] = []  # the places of special tokens among them,
@@ -55,6 +56,9 @@ class TokenText:
     def cut(self, delta: str, token_ids: Sequence[int]) -> list[Piece] | None:
         """Return the pieces of a delta, or None if the ids add nothing to the text or do not match it."""
         if not self._by_id.keys().isdisjoint(token_ids):
+            if self._is_one_marker(delta, token_ids):
+                self._before, self._ids, self._come = [token_ids[0]], [], []
+                return [(delta, token_ids[0])]
             known = len(self._ids)
             self._special += [known + at for at, token_id in enumerate(token_ids) if token_id in self._by_id]
         self._ids += token_ids
@@ -73,6 +77,11 @@ class TokenText:
                 return coming.take(len(delta))
         self.forget()
         return None
+
+    def _is_one_marker(self, delta: str, token_ids: Sequence[int]) -> bool:
+        """Return whether a delta is one special token, and certainly its text: nothing before it is held back."""
+        waits = self._special or (self._come and not self._come[-1])
+        return self.at_once and not waits and len(token_ids) == 1 and self._by_id[token_ids[0]] == delta
 
     def forget(self) -> None:
         """Start again: the text of the ids is unknown."""

@@ -243,12 +243,7 @@ class Session:
         "eos_ids", "failed", "last", "prefix", "queue", "served", "stops", "tools",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        served: Served,
-        tools: Callable[[], Sequence[Any]] = tuple,
-        calls: bool = True,
-    ) -> None:
+    def __init__(self, served: Served, tools: Callable[[], Sequence[Any]] = tuple, calls: bool = True) -> None:
         self.served = served
         self.tools = tools
         self.counts = True  # this session counts its answer
@@ -272,12 +267,10 @@ class Session:
         self.eos_ids = own.union(getattr(request, "stop_token_ids", None) or ())
         asked = getattr(request, "stop", None) or ()
         self.stops = (asked,) if isinstance(asked, str) else tuple(asked)
+        self._tokens.at_once = not self.stops
 
     def whole(
-        self,
-        text: str,
-        token_ids: Sequence[int] | None,
-        new_builder: Callable[[frozenset[str]], AnswerBuilder],
+        self, text: str, token_ids: Sequence[int] | None, new_builder: Callable[[frozenset[str]], AnswerBuilder]
     ) -> tuple[list[Event], AnswerBuilder]:
         """Return the events of a whole answer and the builder that folded them into a message. A session of its own,
         with the same tools and prompt, reads it. `new_builder` takes the closing markers. If reading fails, the whole

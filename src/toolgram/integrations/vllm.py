@@ -47,11 +47,6 @@ def overridden_format(name: str) -> str:
     return of_server("vllm", name, format_names()) or "auto"
 
 
-def class_names(format_name: str) -> tuple[str, str]:
-    """Return the class names of a format's tool parser and reasoning parser in the module PARSERS."""
-    return f"ToolParser_{format_name}", f"ReasoningParser_{format_name}"
-
-
 def register() -> None:
     """Add toolgram's names to vLLM's registries. Called by vLLM, any number of times; never raises."""
     try:
@@ -70,9 +65,8 @@ def _register() -> None:
         warn_once(f"it is not registered with vLLM {_version()}; {NEEDED}")
         return
     for name, format_name in parser_names().items():
-        tool_class, reasoning_class = class_names(format_name)
-        ToolParserManager.register_lazy_module(name, PARSERS, tool_class)
-        ReasoningParserManager.register_lazy_module(name, PARSERS, reasoning_class)
+        ToolParserManager.register_lazy_module(name, PARSERS, f"ToolParser_{format_name}")
+        ReasoningParserManager.register_lazy_module(name, PARSERS, f"ReasoningParser_{format_name}")
     for name in filter(None, map(str.strip, os.environ.get(OVERRIDE_VARIABLE, "").split(","))):
         _override(ToolParserManager, ReasoningParserManager, name, overridden_format(name))
 
@@ -81,16 +75,15 @@ def _override(tools: Any, reasoning: Any, name: str, format_name: str) -> None:
     if name in NOT_OVERRIDABLE:
         warn_once(f"vLLM's {name} cannot be overridden; use --tool-call-parser toolgram")
         return
-    tool_class, reasoning_class = class_names(format_name)
     known = False
-    for manager, loaded, class_name in (
-        (tools, "tool_parsers", tool_class),
-        (reasoning, "reasoning_parsers", reasoning_class),
+    for manager, loaded, kind in (
+        (tools, "tool_parsers", "ToolParser"),
+        (reasoning, "reasoning_parsers", "ReasoningParser"),
     ):
         if name not in manager.list_registered():
             continue
         known = True
-        manager.register_lazy_module(name, PARSERS, class_name)
+        manager.register_lazy_module(name, PARSERS, f"{kind}_{format_name}")
         getattr(manager, loaded, {}).pop(name, None)  # else a class that is already loaded would be used
     if known:
         logger.info("toolgram: vLLM's %s is read by toolgram (%s)", name, format_name)

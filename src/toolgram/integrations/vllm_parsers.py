@@ -98,7 +98,8 @@ class Driver(DelegatingParser):  # type: ignore[misc]
             parser.served.see_model(kwargs.get("model_config"))
             log_start(parser.served)
             warn_of_the_template(parser.served)
-        self.parse_delta = self._first_delta  # of this object, until it has come
+        self._begun = False  # a delta has come
+        self._going_on: ToolgramToolParser | None = None  # reads the next delta, if that may go on with the last one
 
     def adjust_request(self, request: Any) -> Any:
         """Put the form that a request asks for at the place of the answer, in a thread if vLLM waits for it."""
@@ -127,11 +128,25 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         declared = () if tools is None or _passes(request, tools.tools) else tools.tools
         return answer_tag(parser.served, reasoning, parser.session, request, declared)
 
-    def _first_delta(self, *args: Any, **kwargs: Any) -> Any:
-        """Read the first delta of a stream; after it, vLLM's own method is called."""
-        del self.parse_delta
-        self._see_request(kwargs["request"] if "request" in kwargs else args[2])
-        return self.parse_delta(*args, **kwargs)
+    def parse_delta(
+        self, delta_text: str, delta_token_ids: list[int], request: Any, prompt_token_ids: list[int] | None = None, *,
+        finished: bool,
+    ) -> Any:  # fmt: skip
+        """Return the message of a delta. One that goes on with arguments or content needs nothing that vLLM keeps."""
+        tools = self._going_on
+        if tools is not None and not finished:
+            message = tools.go_on(delta_text, delta_token_ids)
+            if message is not None:
+                return message
+        elif not self._begun:
+            self._begun = True
+            self._see_request(request)
+        message = super().parse_delta(delta_text, delta_token_ids, request, prompt_token_ids, finished=finished)
+        tools = self.tool_parser
+        if not isinstance(tools, ToolgramToolParser):
+            return message
+        self._going_on = tools if tools.goes_on else None
+        return Ended.of(message) if finished and message is not None and tools.outgoing.carried else message
 
     def _see_request(self, request: Any) -> None:
         """Pass to the sessions how the output may end, and whether calls are wanted in it."""
@@ -180,15 +195,6 @@ class Driver(DelegatingParser):  # type: ignore[misc]
             for parser in self._ours:
                 parser.set_prompt_token_ids(input_ids)
         return bool(super().is_reasoning_end(input_ids))
-
-    def finalize_generation(self, delta_message: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Mark the last delta before the parsers add what they hold: they know the request."""
-        message = super().finalize_generation(delta_message, request, *args, **kwargs)
-        tools = self.tool_parser
-        if message is None or not isinstance(tools, ToolgramToolParser) or not tools.outgoing.carried:
-            return message
-        names = ("role", "content", "reasoning", "tool_calls")
-        return Ended.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
 
 
 def introduce(reasoning: Any, tools: Any) -> None:
@@ -328,14 +334,9 @@ class ToolgramReasoningParser(ReasoningParser, metaclass=_Attachable):  # type: 
     # --- a stream
 
     def extract_reasoning_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-    ) -> Any:
+        self, previous_text: str, current_text: str, delta_text: str, previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int], delta_token_ids: Sequence[int],
+    ) -> Any:  # fmt: skip
         """Return the reasoning of a delta. The rest waits in the session for the tool parser."""
         events = self.session.feed(delta_text, delta_token_ids)
         if len(events) == 1 and not self._waiting:
@@ -406,6 +407,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         self.handed: tuple[str, AnswerBuilder] | None = None  # by the partner: a whole answer, and its builder
         self.answered: Any = None  # the result of a whole answer
         self.outgoing = Outgoing()
+        self.goes_on = False  # the last delta was a part of arguments or of content
         self._follows = False  # another reasoning parser reads first
         self._passes: bool | None = None
         self._plain = PlainThought(self.served.marks)
@@ -473,15 +475,9 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
     # --- a stream
 
     def extract_tool_calls_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-        request: Any,
-    ) -> Any:
+        self, previous_text: str, current_text: str, delta_text: str, previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int], delta_token_ids: Sequence[int], request: Any,
+    ) -> Any:  # fmt: skip
         """Return what a delta makes certain."""
         if self._passes is None:
             self._passes = self._is_plain(request)
@@ -496,20 +492,38 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             events, session.queue = session.queue, None
         else:
             events = session.feed(delta_text, delta_token_ids)
+        message = self._message_of_one(events)
+        self.goes_on = message is not None
+        if message is not None:
+            return message
         outgoing = self.outgoing
-        if len(events) == 1 and not outgoing.waiting:
-            event = events[0]
-            if type(event) is ToolCallDelta:
-                outgoing.carried = True
-                return quick_arguments(event.index, event.arguments)
-            if type(event) is Content and not self.skip_reasoning_parsing:
-                outgoing.carried = False
-                return quick_content(event.text)
         if events and self.skip_reasoning_parsing:
             events = self._plain(events)
         if events or outgoing.waiting:
             return outgoing.delta(events)
         outgoing.carried = False
+        return None
+
+    def go_on(self, text: str, token_ids: Sequence[int]) -> Any:
+        """Return the message of a delta that goes on with the last one. If it does not, its events wait: None."""
+        events = self.session.feed(text, token_ids)
+        message = self._message_of_one(events)
+        if message is None:
+            self.session.queue = events
+        return message
+
+    def _message_of_one(self, events: list[Event]) -> Any:
+        """Return the message of one event of arguments or content; None for anything else."""
+        outgoing = self.outgoing
+        if len(events) != 1 or outgoing.waiting:
+            return None
+        event = events[0]
+        if type(event) is ToolCallDelta:
+            outgoing.carried = True
+            return quick_arguments(event.index, event.arguments)
+        if type(event) is Content and not self.skip_reasoning_parsing:
+            outgoing.carried = False
+            return quick_content(event.text)
         return None
 
     def _is_plain(self, request: Any) -> bool:

@@ -40,7 +40,6 @@ def takes(function: Any, *names: str) -> bool:
 # The methods that the driver overrides, with their parameters; `set_prompt_token_ids` came with 0.32.
 DRIVEN: Mapping[str, Sequence[str]] = {
     "adjust_request": ("request",),
-    "finalize_generation": ("delta_message", "request", "state"),
     "is_reasoning_end": ("input_ids",),
     "parse": ("model_output", "request", "enable_auto_tools", "model_output_token_ids"),
     "parse_delta": ("delta_text", "delta_token_ids", "request", "prompt_token_ids", "finished"),
@@ -235,17 +234,15 @@ def quick_messages() -> tuple[Any, Any, Any] | None:
             put_private(made, None)
             return made
 
-        def content(text: str) -> Any:
-            return filled(message_kind, {**message_values, "tool_calls": [], "content": text}, {"content"})
-
-        def reasoning(text: str) -> Any:
-            return filled(message_kind, {**message_values, "tool_calls": [], "reasoning": text}, {"reasoning"})
+        def saying(field: str) -> Callable[[str], Any]:
+            return lambda text: filled(message_kind, {**message_values, "tool_calls": [], field: text}, {field})
 
         def arguments(index: int, text: str) -> Any:
             function = filled(function_kind, {**function_values, "arguments": text}, {"arguments"})
             call = filled(call_kind, {**call_values, "index": index, "function": function}, {"index", "function"})
             return filled(message_kind, {**message_values, "tool_calls": [call]}, {"tool_calls"})
 
+        content, reasoning = saying("content"), saying("reasoning")
         pairs = (
             (content("a"), content_delta("a")),
             (reasoning("a"), reasoning_delta("a")),

@@ -74,6 +74,12 @@ def as_ebnf(grammar: str) -> str:
 class Ended(DeltaMessage):  # type: ignore[misc, valid-type]
     """The last delta of a stream, with arguments of a call that was open before, and what follows them."""
 
+    @classmethod
+    def of(cls, message: Any) -> Any:
+        """Return a message as such a delta."""
+        names = ("role", "content", "reasoning", "tool_calls")
+        return cls.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
+
     def parts(self) -> list[Any]:
         """Return messages in order: the arguments of the open call, then the rest."""
         first = [call for call in self.tool_calls if not call.id]

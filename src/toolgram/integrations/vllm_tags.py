@@ -52,13 +52,9 @@ def structural_tag(
 
 
 def tag_text(
-    served: Served,
-    request: Any,
-    tools: Sequence[Any],
-    prefix: str | None,
-    reasoning: bool | None,
+    served: Served, request: Any, tools: Sequence[Any], prefix: str | None, reasoning: bool | None,
     form: Mapping[str, Any] | None = None,
-) -> str:
+) -> str:  # fmt: skip
     """Return the tag of a request as JSON text. Raise ToolgramError if there is none."""
     declared = json.dumps([tool.as_chat() for tool in read_tools(tools)], ensure_ascii=False, default=dict)
     choice = json.dumps(choice_of(request) if tools or is_forced(request) else "none")

@@ -109,12 +109,15 @@ class Parser:
             withheld = self._stream.events.mention.withheld
             unread = len(self._stream.buffer if path is None else path.rest)
             ids.forget(unread if withheld is None else withheld.length)
-        if isinstance(delta, list | tuple):
+        if type(delta) is str:
+            text = delta
+        elif isinstance(delta, list | tuple):
             pieces = _checked(delta)
             if ids is not None:
                 ids.note_pieces(pieces)
             return "".join([text for text, _ in pieces])
-        text = _text_of(delta)
+        else:
+            text = _text_of(delta)
         ambiguous = ids.note(text, token_ids) if ids is not None else None
         if ambiguous is not None:
             self._anomaly_log().add_at("ambiguous_ids", *ambiguous)
