@@ -93,7 +93,8 @@ class Parser:
 
         Raises ToolgramError after `close`, TypeError for bytes, and nothing on any text.
         """
-        if type(delta) is not str or self._stream.ids is not None:
+        ids = self._stream.ids
+        if type(delta) is not str or (ids is not None and not ids.goes_on(delta, token_ids)):
             delta = self._noted(delta, token_ids)
         path = self._path
         if path is not None:

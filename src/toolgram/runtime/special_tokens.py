@@ -58,6 +58,15 @@ class EmittedIds:
         if passed > 0:
             del self.places[:passed]
 
+    def goes_on(self, delta: str, token_ids: Sequence[int] | None) -> bool:
+        """Note a plain delta without a special token. Return whether that was all: nothing before it matters now."""
+        if token_ids is None or not self.known or self.owed or len(self.places) > 1:
+            return False
+        if not self.by_id.keys().isdisjoint(token_ids):
+            return False
+        self.end += len(delta)
+        return True
+
     def note_pieces(self, pieces: Iterable[Piece]) -> None:
         """Note the pieces of a delta."""
         self.owed = {}
