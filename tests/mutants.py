@@ -44,7 +44,7 @@ MOST_TESTS = 400  # of a process
 # The tests that are asked. To ask all of them what they run would take an hour.
 TESTS = (
     "tests/test_suite.py", "tests/test_explain.py", "tests/islands", "tests/deviations", "tests/formats",
-    "tests/export", "tests/gateway", "tests/properties",
+    "tests/export", "tests/gateway", "tests/properties", "tests/derive", "tests/test_message.py",
 )  # fmt: skip
 # What is changed, in which share of the changes.
 PARTS = {
@@ -204,7 +204,8 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
         found = {each.partition("|")[0] for line in changed for each in lines.get(line, ())}
     else:
         formats = "|".join(_formats_of(Path(mutant.file).stem))
-        found = {each for each in known.seconds if re.search(rf"\[(?:.*-)?(?:{formats})\b", each)}
+        of_formats = re.compile(rf"\[(?:.*-)?(?:{formats})\b").search
+        found = {each for each in known.seconds if "[" not in each or "/derive/" in each or of_formats(each)}
     chosen = sorted(found & known.seconds.keys(), key=lambda each: (known.seconds[each], each))
     return [chosen[at::2][:MOST_TESTS] for at in range(2) if chosen[at::2]]
 

@@ -40,7 +40,7 @@ scoreboard = module(SUITE / "scoreboard.py")
 
 def said(message: toolgram.Message) -> dict[str, Any]:
     """What a message has beyond an answer of the suite."""
-    ids = [call.id for call in message.tool_calls]
+    ids = [call.model_id or call.id for call in message.tool_calls]
     written = [call.arguments for call in message.tool_calls]
     dumped = [json.dumps(json.loads(text), ensure_ascii=False) if is_json(text) else text for text in written]
     found = {

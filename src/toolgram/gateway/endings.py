@@ -51,8 +51,6 @@ class StopTexts:
 
     def feed(self, text: str) -> str:
         """Return the part of the text so far that can be passed on."""
-        if not self._texts:
-            return text
         text = self._held + text
         places = [(at + len(each), at, each) for each in self._texts if (at := text.find(each)) >= 0]
         if places:

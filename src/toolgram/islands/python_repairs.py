@@ -376,8 +376,7 @@ class RepairingPythonScanner(PythonScanner):
         if escape >= 0:
             self.broken, self.stop, self.why = True, -1, "an escape in a string with quotes inside"
             end = escape
-        if end > pos:
-            self._parts.append(json_text(text[pos:end]))
+        self._parts.append(json_text(text[pos:end]))
         return end
 
     def pass_stop(self) -> None:
