@@ -46,6 +46,7 @@ from toolgram.spec.as_json import dump, load
 from toolgram.spec.data import TEXT, Literal, Run, Spec, is_json_trigger, without_repairs
 
 _BLANK = r"[ \t\r\n]"
+_READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # meanings that have a reader of their own
 
 
 @lru_cache(maxsize=64)
@@ -239,6 +240,7 @@ def _find_entering_markers(spec: Spec, states: Mapping[str, StateProgram]) -> No
 def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
     state.is_text = state.meaning in ("content", "reasoning")
     state.loops = state.is_text and state.row[TEXT].dest is state
+    state.reader = str(state.meaning) if state.meaning in _READ_ALONE else "text" if state.loops else "token"
     _compile_json(spec, state)
     alternatives: list[tuple[str, Symbol]] = []
     shapes = [spec.terminals[trigger] for trigger in state.row if trigger in spec.terminals]

@@ -66,6 +66,7 @@ class StateProgram:
     row: dict[str, Move] = field(default_factory=dict)
     is_text: bool = False
     loops: bool = False  # text keeps the machine here
+    reader: str = "token"  # that reads here outside any island
     symbols: list[Symbol] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     longest: int = 0  # of the literals
@@ -88,9 +89,7 @@ class StateProgram:
     looks: dict[str, Expression] = field(default_factory=dict)  # trigger -> what follows if it closes a value
     again: Expression | None = None  # closing markers of a value that is closed already
     before: tuple[str, ...] = ()  # markers after which a value, a name or a key begins
-    entered_by: dict[str, Symbol] = field(
-        default_factory=dict
-    )  # the only markers after which the state is entered, by text
+    entered_by: dict[str, Symbol] = field(default_factory=dict)  # the markers that alone lead here, by text
     announces: str = ""  # trigger of the marker that announces calls as objects in text
     around_key: tuple[str, str] = ("", "")  # markers before and after the key whose element is the value
     opens: frozenset[str] = frozenset()  # triggers of markers in a value that open what its closing marker closes

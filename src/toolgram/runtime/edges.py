@@ -16,7 +16,7 @@ from toolgram.runtime.mentions import give_up
 from toolgram.runtime.position import ASSUMED
 from toolgram.runtime.python_readers import end_python
 from toolgram.runtime.readers import read
-from toolgram.runtime.stream import PROMPT, Stream, TraceStep, reader_of
+from toolgram.runtime.stream import PROMPT, Stream, TraceStep
 from toolgram.runtime.value_readers import end_value
 from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import END, TEXT, UNCLOSED
@@ -33,7 +33,7 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
         if stream.trace and stream.state is not initial:
             stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
         stream.state = initial  # text in the prompt does not belong to this turn
-        stream.reader = reader_of(initial)
+        stream.reader = initial.reader
     stream.source.prefix_characters = len(stream.buffer)
     _forget_sources(stream)
     begun: list[BufferedEvent] = []

@@ -15,7 +15,7 @@ from toolgram.program.state import Symbol
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import MARKER as MARKER_WHY
 from toolgram.runtime.position import RejectedValue
-from toolgram.runtime.stream import LATE_CALL, Stream, reader_of
+from toolgram.runtime.stream import LATE_CALL, Stream
 from toolgram.spec.data import UNCLOSED
 
 WHY = "the rest of a call that could not be read"
@@ -42,7 +42,7 @@ def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
     recovery, rejected = cast(ErrorRecovery, stream.island), cast(RejectedValue, stream.rejected)
     end = _read(stream, recovery, text, pos, final, rejected.meaning, rejected.why)
     if recovery.reason != MORE:
-        stream.island, stream.reader = None, reader_of(stream.state)
+        stream.island, stream.reader = None, stream.state.reader
         if recovery.reason == OVER and rejected.why == LATE_CALL:
             stream.events.after_call = NONE
             stream.events.begin_segment()
@@ -62,7 +62,7 @@ def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
         stream.island = ErrorRecovery(OpenBrackets("".join(scanner.stack)), quotes_count=False)
         stream.reader = "rejected_rest"
     elif scanner.broken or scanner.done:
-        stream.island, stream.reader = None, reader_of(stream.state)
+        stream.island, stream.reader = None, stream.state.reader
     return end
 
 

@@ -38,7 +38,6 @@ from toolgram.tools.reading import NO_TOOLS, Tools
 PROMPT: Final = "prompt"  # in a trace: the prompt ends, and its text does not belong to the turn
 READ_AGAIN: Final = "read again"  # in a trace: calls turn out to be only mentioned
 REJECTED: Final = "rejected"  # in a trace: a held region turns out to be text
-_READ_ALONE = frozenset({"arguments", "ignored", "malformed"})  # meanings that have a reader of their own
 LATE_CALL: Final = "a call after the end of its list"  # why a late call is malformed
 
 
@@ -68,7 +67,7 @@ class Stream(Position):
 
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
         super().__init__(program, call_ids, tools)
-        self.reader = reader_of(program.initial)
+        self.reader = program.initial.reader
         self.events.mention.meaning = program.initial.meaning or ""
         self.trace = trace
 
@@ -158,10 +157,10 @@ class Stream(Position):
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
         if dest.meaning == "value":
             self._begin_value(trigger)
-        elif isinstance(self.island, Envelope) and dest.meaning not in _READ_ALONE:
+        elif isinstance(self.island, Envelope) and dest.reader in ("text", "token"):
             self.reader = "envelope"
         else:
-            self.reader = reader_of(dest)
+            self.reader = dest.reader
 
     def tell(self, trigger: str, dest: StateProgram, why: str = "", rest: str = "") -> None:
         """Report a transition to the trace, which must be set."""
@@ -213,7 +212,7 @@ class Stream(Position):
             if move.actions:
                 perform(self, move, "", SYNTAX, "")
             self.state = move.dest
-        self.reader = reader_of(self.state)
+        self.reader = self.state.reader
 
     def _misses(self, trigger: str) -> bool:
         """Return whether a closing marker of the last call is missing before this transition."""
@@ -266,7 +265,7 @@ class Stream(Position):
         self.events.drop_held()
         self.calls.forget_held()
         text = self.leftover()
-        self.island, self.state, self.reader = None, move.dest, reader_of(move.dest)
+        self.island, self.state, self.reader = None, move.dest, move.dest.reader
         if text:
             self.say(text)
 
@@ -307,7 +306,7 @@ class Stream(Position):
         """Emit held text that is rejected, in the state to which it leads."""
         if dest is not self.state:
             self.state = dest
-            self.reader = reader_of(dest)
+            self.reader = dest.reader
         else:
             self._leave_for_text()
         text += self.leftover()
@@ -385,13 +384,6 @@ class Stream(Position):
             return None
         symbol, end = self.state.symbols[cast(int, match.lastindex) - 1], match.end()
         return (symbol, end) if self.is_marker(symbol, text, pos, end) else None
-
-
-def reader_of(state: StateProgram) -> str:
-    """Return the reader of a state outside any island."""
-    if state.meaning in _READ_ALONE:
-        return state.meaning
-    return "text" if state.loops else "token"
 
 
 def symbol_why(symbol: Symbol) -> str:
