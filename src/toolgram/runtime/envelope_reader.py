@@ -402,6 +402,8 @@ def _take_value(stream: Stream, envelope: Envelope) -> None:
 
 def _text_of(token: str) -> str | None:
     """Return the text of a JSON string, or None if it has half a surrogate pair."""
+    if "\\" not in token and not _half_a_pair(token):
+        return token[1:-1]
     text: str = json.loads(token.encode("utf-8", "replace"))
     return None if _half_a_pair(text) else text
 

@@ -76,7 +76,8 @@ class Stream(Position):
     def fire(self, trigger: str, text: str, why: str = SYNTAX, value: str | None = None) -> None:
         """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
         move, events, written = self.state.row.get(trigger), self.events, text
-        if move is None or not self._may_follow(move, text if value is None else value):
+        guarded = move is not None and (move.only_called or move.only_declared)
+        if move is None or (guarded and not self._may_follow(move, text if value is None else value)):
             self.source.pieces.append(text)
             self.unexpected_input(why=self.calls.undeclared() if move is not None else "")
             return
@@ -103,9 +104,10 @@ class Stream(Position):
     def refuses(self, move: Move, name: str) -> bool:
         """Return whether a name begins no call: no marker comes before or after it, and the function is not declared or
         a marker that is only spelled is directly before it."""
+        if "name" not in move.actions or move.dest.announced:
+            return False
         region, names = self.events.held, self.calls.names
-        bare = self.state.is_text if region is None else not region.announced
-        if not bare or "name" not in move.actions or move.dest.announced:
+        if not (self.state.is_text if region is None else not region.announced):
             return False
         if self.events.mention.spelled:
             return True
