@@ -112,6 +112,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 MALFORMED: Container[Status] = frozenset[Status]({"malformed"})
+ENDED = ("stop", "tool_calls")  # the finish reasons of an output that was not cut off
 
 _FORGOTTEN: deque[str] = deque(maxlen=0)
 _BRACKETS = frozenset("}])")

@@ -8,6 +8,7 @@ from toolgram.call_ids import CallIds
 from toolgram.events import Dropped
 from toolgram.islands import Island, OpenBrackets
 from toolgram.islands.json_envelope import Envelope
+from toolgram.message import ENDED
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, Symbol
 from toolgram.runtime.calls import Calls
@@ -61,7 +62,7 @@ class Position:
     @property
     def ended(self) -> bool:
         """True if the output was not cut off: it continues, or the server reports that the model ended it."""
-        return self.closing is None or self.closing in ("stop", "tool_calls")
+        return self.closing is None or self.closing in ENDED
 
     @property
     def in_call(self) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from toolgram.anomalies import KINDS, Anomaly
 from toolgram.call_ids import CallIds
 from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESIDE, MOST_TAIL
-from toolgram.message import Message, Part, ToolCall
+from toolgram.message import ENDED, Message, Part, ToolCall
 from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
 from toolgram.runtime.following import end_of_blanks
@@ -27,6 +27,7 @@ from toolgram.runtime.whole_values import (
     envelope_key,
     envelope_string,
     loose_object,
+    may_go_on,
     python_arguments,
     tagged_value,
 )
@@ -43,7 +44,7 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
         program.begins = _begins(program)
     if not program.begins or len(text) > LONGEST_WHOLE_OUTPUT:
         return None
-    reading = _Reading(program, text, read_tools(tools), *program.begins)
+    reading = _Reading(program, text, read_tools(tools), finish_reason in ENDED, *program.begins)
     try:
         reading.read()
     except Unusual:
@@ -84,8 +85,9 @@ class _Reading:
     _parameters: Parameters | None = None  # declared for the call
     _python = _repairs = False  # the envelope is in Python's spelling; it may be repaired
 
-    def __init__(self, program: Program, text: str, tools: Tools, place: Place, marked: bool) -> None:
+    def __init__(self, program: Program, text: str, tools: Tools, ended: bool, place: Place, marked: bool) -> None:
         self._program, self._tools = program, tools
+        self._ended = ended  # the output was not cut off
         self._place = place
         self._marked = marked  # a marker is before the output
         self._first = self._pos = 1 if program.line_calls else 0  # an output begins a line
@@ -323,6 +325,8 @@ class _Reading:
         written, end, symbol, after = tagged_value(
             self._program, state, self._text, self._pos, self._key, self._parameters, self._tools
         )
+        if symbol is not None and not self._ended and may_go_on(state, self._text, self._pos, symbol, after):
+            raise Unusual
         self._members[self._key] = written
         self._pos = after
         self._follow("value_end" if symbol is None else symbol.trigger, self._text[end:after])

@@ -205,3 +205,11 @@ def _closes(state: StateProgram, symbol: Symbol, text: str, end: int, names: fro
         return True
     found = look.match(text, end)
     return found is not None and names.issuperset([name for name in found.groups() if name is not None])
+
+
+def may_go_on(state: StateProgram, text: str, pos: int, symbol: Symbol, end: int) -> bool:
+    """Return whether what shows that a marker, up to `end`, closes its value is at the end, and may be cut off there: a
+    short word closes the call, say, which may be the beginning of a key."""
+    look = state.looks.get(symbol.trigger)
+    found = look.match(text, end) if look is not None else None
+    return found is not None and found.end() == len(text) and next_symbol(state, state.find, text, pos)[2] is not symbol
