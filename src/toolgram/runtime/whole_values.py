@@ -18,6 +18,7 @@ from toolgram.runtime.following import GOES_ON, end_of_python_blanks, expression
 from toolgram.runtime.whole_places import Unusual
 from toolgram.spec.vocabulary import AS_DECLARED
 from toolgram.tools.reading import Tools
+from toolgram.tools.repeated_keys import repeated_keys
 
 if TYPE_CHECKING:
     from toolgram.tools.parameters import Parameters
@@ -172,7 +173,7 @@ def tagged_value(
 def _value_alone(state: StateProgram, value: Value, text: str, pos: int) -> tuple[str, int]:
     """Return the JSON of a value that ends by itself, and where it ends."""
     end, read = read_whole(value, text, pos)
-    odd = any(getattr(value, name, ()) for name in ("odd", "repeated", "repairs"))
+    odd = any(getattr(value, name, ()) for name in ("odd", "repeated", "repairs")) or repeated_keys(read)
     if not value.done or value.broken or odd or any(marker in text[pos:end] for marker in state.literals):
         raise Unusual
     return read, end
