@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 import toolgram
 from tests.generators.changed_data import changed
 from tests.properties.selection import every_format
-from toolgram.derive import deriving
 from toolgram.spec import cache as spec_cache
 from toolgram.spec.as_json import dump, load, sealed, unsealed
 from toolgram.spec.cache import keep_spec, kept_spec
@@ -136,26 +134,6 @@ def test_a_damaged_file_is_ignored(data: st.DataObject) -> None:
         return
     with pytest.raises(ValueError, match=r"."):
         unsealed(damaged)
-
-
-@pytest.mark.parametrize("change", [lambda text: text[: len(text) // 2], lambda text: "[]", lambda text: text + " "])
-def test_a_damaged_derived_format_is_derived_again(change: Callable[[str], str], tmp_path: Path) -> None:
-    template = (ROOT / "tests/derive/templates/json_lines.jinja").read_text(encoding="utf-8")
-
-    def derived() -> toolgram.Format:
-        deriving._kept.clear()
-        return toolgram.derive_format(template, eos_token="</s>", cache_dir=tmp_path)
-
-    first, kept = derived(), derived()
-    assert kept.spec == first.spec
-    assert kept.report is not None
-    assert kept.report.analysis is None, "it was read"
-    (file,) = tmp_path.glob("*.json")
-    file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
-    again = derived()
-    assert again.spec == first.spec
-    assert again.report is not None
-    assert again.report.analysis is not None, "it was derived"
 
 
 def test_whatever_reads_a_specification_counts() -> None:

@@ -12,7 +12,7 @@ import pytest
 import toolgram
 from tests.conformance.roundtrip import run_row
 from tests.conformance.rows import DATA, by_template, canonical, read_rows, real_templates, rendered
-from tests.derive.test_shapes import report_of
+from tests.derive.turns import report_of
 from tests.properties.selection import quarter
 from toolgram.derive.analysis import analyse
 from toolgram.derive.deriving import read_format

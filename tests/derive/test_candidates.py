@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of, report_of
+from tests.derive.turns import calls_of, report_of
 from tests.tables import table
 
 END = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -16,10 +16,7 @@ HERMES = HEAD + EACH.replace("@", f"<tool_call>\n{JSON}\n</tool_call>") + END
 OTHER_TAGS = HEAD + EACH.replace("@", f"<my_call>{JSON}</my_call>") + END
 
 
-@pytest.mark.parametrize(
-    ("template", "shipped", "habit"),
-    table(__file__, "what_only_the_family_does_is_read"),
-)
+@pytest.mark.parametrize(("template", "shipped", "habit"), table(__file__, "what_only_the_family_does_is_read"))
 def test_what_only_the_family_does_is_read(template: str, shipped: str, habit: str) -> None:
     fmt = toolgram.derive_format(template)
     report = report_of(fmt)

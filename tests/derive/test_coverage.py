@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of, report_of
-from tests.derive.turns import filled
+from tests.derive.turns import calls_of, filled, report_of
 from tests.tables import table
 from toolgram.derive.analysis import analyse
 from toolgram.derive.messages import write_messages

@@ -8,8 +8,7 @@ import pytest
 
 import toolgram
 from tests.derive.test_deriving import NAMES
-from tests.derive.test_shapes import calls_of, report_of
-from tests.derive.turns import derived, source
+from tests.derive.turns import calls_of, derived, report_of, source
 from tests.deviations.test_missing_closing_markers import kinds, missed
 from tests.examples import examples
 from tests.properties.selection import quarter

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import report_of
-from tests.derive.turns import filled
+from tests.derive.turns import filled, report_of
 from tests.tables import table
 from toolgram.check import check_format
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of
-from tests.derive.turns import derived
+from tests.derive.turns import calls_of, derived
 from tests.streams import assert_same_however_split
 
-MARKERS = {
-    "own_quotes": ("<|call>", '<|"|>', "<call|>"),
-    "own_nesting": ("<|tool_call>call:", '<|"|>', "<tool_call|>"),
-}
+MARKERS = {"own_quotes": ("<|call>", '<|"|>', "<call|>"), "own_nesting": ("<|tool_call>call:", '<|"|>', "<tool_call|>")}
 
 
 def written(name: str, arguments: str, function: str = "f") -> str:

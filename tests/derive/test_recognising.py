@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of, report_of
-from tests.derive.turns import derived
+from tests.derive.turns import calls_of, derived, report_of
 from toolgram.observing.probes import TOOLS
 
 HEAD = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}"

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import toolgram
-from tests.derive.test_shapes import calls_of, report_of
+from tests.derive.turns import calls_of, report_of
 from tests.properties.selection import quarter
 from tests.tables import table
 from toolgram.derive.errors import TemplateError

@@ -15,10 +15,7 @@ def render(source: str, **kwargs: object) -> str:
     return ChatTemplate(source, "<s>", "</s>", kwargs).render([{"role": "user", "content": "é<b>"}])
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    table(__file__, "renders_as_transformers_does"),
-)
+@pytest.mark.parametrize(("source", "text"), table(__file__, "renders_as_transformers_does"))
 def test_renders_as_transformers_does(source: str, text: str) -> None:
     assert render(source, flag="yes") == text
 

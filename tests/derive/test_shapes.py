@@ -8,22 +8,11 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import derived, source
+from tests.derive.turns import calls_of, derived, report_of, source
 from tests.streams import check_events, cut, merged, run
 from tests.tables import table
 from toolgram.call_ids import random_call_ids
 from toolgram.check import check_format
-from toolgram.derive.report import DeriveReport
-
-
-def report_of(fmt: toolgram.Format) -> DeriveReport:
-    assert fmt.report is not None
-    return fmt.report
-
-
-def calls_of(message: toolgram.Message) -> list[tuple[str, Any]]:
-    assert all(call.status == "complete" for call in message.tool_calls)
-    return [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
 
 
 @pytest.mark.parametrize("name", ["python_bare_words", "python_no_commas", "python_all_quoted"])
@@ -41,8 +30,7 @@ def test_python_calls_are_read_as_python_whatever_history_prints(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "content"),
-    table(__file__, "blanks_that_the_template_writes_before_content_are_no_content"),
+    ("text", "content"), table(__file__, "blanks_that_the_template_writes_before_content_are_no_content")
 )
 def test_blanks_that_the_template_writes_before_content_are_no_content(text: str, content: str | None) -> None:
     fmt = derived("blank_before_content")
@@ -96,10 +84,7 @@ ENDS = "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant
 NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments|tojson }}"
 
 
-@pytest.mark.parametrize(
-    "call",
-    table(__file__, "calls_that_are_nearly_json_are_read_as_they_are_printed"),
-)
+@pytest.mark.parametrize("call", table(__file__, "calls_that_are_nearly_json_are_read_as_they_are_printed"))
 def test_calls_that_are_nearly_json_are_read_as_they_are_printed(call: str) -> None:
     fmt = toolgram.derive_format(TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", ARGUMENTS) + ENDS)
     assert report_of(fmt).ok, str(report_of(fmt))
@@ -134,10 +119,7 @@ def test_arguments_as_a_json_string_outside_json(call: str) -> None:
             assert calls_of(fmt.reference_parse(text)) == [("f.g", value)] * 2
 
 
-@pytest.mark.parametrize(
-    ("written", "status"),
-    table(__file__, "a_string_that_is_cut_off_or_wrong"),
-)
+@pytest.mark.parametrize(("written", "status"), table(__file__, "a_string_that_is_cut_off_or_wrong"))
 def test_a_string_that_is_cut_off_or_wrong(written: str, status: str | None) -> None:
     fmt = derived("string_behind_name")
     text = f"[TOOL] f: {written}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import toolgram
+from toolgram.derive.report import DeriveReport
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Derived and read, and exported; but vLLM is not told where their thoughts end.
@@ -39,6 +42,18 @@ def source(name: str) -> str:
 def derived(name: str) -> toolgram.Format:
     """The format that is derived from one of them."""
     return toolgram.derive_format(source(name), bos_token="<s>", eos_token="</s>")
+
+
+def report_of(fmt: toolgram.Format) -> DeriveReport:
+    """The report of a derived format."""
+    assert fmt.report is not None
+    return fmt.report
+
+
+def calls_of(message: toolgram.Message) -> list[tuple[str, Any]]:
+    """The name and the arguments of each call, all of them complete."""
+    assert all(call.status == "complete" for call in message.tool_calls)
+    return [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
 
 
 def filled(text: str) -> str:
