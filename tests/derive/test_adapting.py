@@ -57,19 +57,14 @@ def test_what_was_added_is_dropped_behind_an_answer(name: str) -> None:
         assert [call.arguments for call in ended.tool_calls] == [call.arguments for call in plain.tool_calls]
 
 
-def test_a_token_that_begins_as_a_marker_cannot_be_added() -> None:
-    assert adapted("llama4_pythonic", Surroundings(ends=("[end]",))) is None
-
-
-def test_nothing_is_changed_where_all_is_known() -> None:
+def test_what_is_added() -> None:
+    """Nothing if all is known, tokens that are counted by id, and no token that begins as a marker."""
     hermes = toolgram.get_format("hermes")
     assert adapted_to("hermes", Surroundings(ends=("<|im_end|>",), special=("<think>", "<|other|>"))) is hermes
     assert named(hermes, "hermes") is hermes
-
-
-def test_tokens_of_their_own_are_counted_by_id() -> None:
     fmt = adapted_to("minimax_m1", Surroundings(special=("<tool_calls>", "</tool_calls>")))
     assert {"<tool_calls>", "</tool_calls>"} <= set(fmt.program.special.values())
+    assert adapted("llama4_pythonic", Surroundings(ends=("[end]",))) is None
 
 
 @pytest.mark.parametrize("behind", [BEHIND, Surroundings(special=("<tool_calls>",))])

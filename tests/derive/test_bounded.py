@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import toolgram
+from tests.derive.turns import report_of, template_of
 from tests.properties.selection import quarter
 from toolgram.derive import isolated
 from toolgram.derive.errors import CostlyTemplate, TemplateError
@@ -56,34 +57,28 @@ ROWS: dict[str, tuple[str, str]] = {
 }
 
 
-class Runner:
-    """The process that derives; it is started with the first row."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("hostile.py"))]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def run(self, template: str) -> dict[str, Any]:
-        """What came of a template."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(template) + "\n")
-        self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
-
-
 @pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    made = Runner()
-    yield made
-    made.process.communicate()
+def derive() -> Iterator[Callable[[str], dict[str, Any]]]:
+    """What comes of a template, in the process that derives."""
+    command = [sys.executable, str(Path(__file__).with_name("hostile.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        given, answers = process.stdin, process.stdout
+
+        def outcome(template: str) -> dict[str, Any]:
+            given.write(json.dumps(template) + "\n")
+            given.flush()
+            answer: dict[str, Any] = json.loads(answers.readline())
+            return answer
+
+        yield outcome
 
 
 @pytest.mark.parametrize("name", quarter([*ROWS], "test_a_hostile_template_costs_little_and_says_why"))
-def test_a_hostile_template_costs_little_and_says_why(name: str, runner: Runner) -> None:
+def test_a_hostile_template_costs_little_and_says_why(name: str, derive: Callable[[str], dict[str, Any]]) -> None:
     template, words = ROWS[name]
-    outcome = runner.run(template)
+    outcome = derive(template)
     assert outcome["cpu"] < CPU_SECONDS, outcome
     assert outcome["mb"] < MEGABYTES, outcome
     assert not outcome["error"] or outcome["error"].startswith(("CostlyTemplate: ", "TemplateError: ")), outcome
@@ -94,20 +89,14 @@ def test_a_hostile_template_costs_little_and_says_why(name: str, runner: Runner)
 
 # --- a process of its own -------------------------------------------------------------------------------------------
 
-GOOD = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls %}"
-    "<call>{{ c.function|tojson }}</call>"
-    "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
+GOOD = template_of("<call>{{ c.function|tojson }}</call>", "{{ m.content }}")
 
 
 def test_a_process_of_its_own_gives_the_same_format() -> None:
     here, apart = toolgram.derive_format(GOOD), toolgram.derive_format(GOOD, isolate=True)
     assert (apart.grammar_text, apart.machine_text) == (here.grammar_text, here.machine_text)
-    assert here.report is not None
-    assert apart.report is not None
-    assert {**apart.report.to_dict(), "seconds": 0} == {**here.report.to_dict(), "seconds": 0}
-    assert apart.report.analysis is None
+    assert {**report_of(apart).to_dict(), "seconds": 0} == {**report_of(here).to_dict(), "seconds": 0}
+    assert report_of(apart).analysis is None
 
 
 @pytest.mark.parametrize("name", ["squares", "printed", "a format's width", "many words"])
@@ -119,12 +108,9 @@ def test_a_process_of_its_own_says_why_it_stopped(name: str) -> None:
 
 @pytest.mark.parametrize("leak", ["while True: pass", "kept = [bytearray(1 << 26) for _ in range(99)]", "os._exit(3)"])
 def test_what_leaks_ends_the_process_and_nothing_else(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = (
-        "import os, toolgram.derive.deriving as d\ndef leak(*_):\n    "
-        + leak
-        + "\n    raise MemoryError\nd._derive = leak\n"
-    )
-    monkeypatch.setattr(isolated, "_COMMAND", broken + isolated._COMMAND)
+    broken = f"def leak(*_):\n    {leak}\n    raise MemoryError\nd._derive = leak\n"
+    command = f"import os, toolgram.derive.deriving as d\n{broken}{isolated._COMMAND}"
+    monkeypatch.setattr(isolated, "_COMMAND", command)
     monkeypatch.setattr(isolated, "_GRACE", 0.5)
     with pytest.raises(CostlyTemplate, match=r"the process that derived was ended|MemoryError while"):
         toolgram.derive_format(GOOD + leak, isolate=True, seconds=0.5)

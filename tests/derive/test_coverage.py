@@ -13,6 +13,7 @@ import pytest
 
 import toolgram
 from tests.derive.turns import calls_of, filled, report_of
+from tests.own_format import load_own
 from tests.tables import table
 from toolgram.derive.analysis import analyse
 from toolgram.derive.messages import write_messages
@@ -58,9 +59,7 @@ def test_the_two_files_load_whatever_ends_a_key(argument: str, tmp_path: Path) -
     fmt = toolgram.derive_format(TURNS.replace("@", TAGGED.replace("@", argument)), eos_token="<|e|>")
     assert "the two files" in {probe.case for probe in report_of(fmt).probes}
     assert not [probe for probe in report_of(fmt).failed if probe.case == "the two files"]
-    (tmp_path / "a.lark").write_text(fmt.grammar_text, encoding="utf-8")
-    (tmp_path / "a.yaml").write_text(fmt.machine_text, encoding="utf-8")
-    loaded = toolgram.load_format(tmp_path / "a.lark", tmp_path / "a.yaml")
+    loaded = load_own(tmp_path, fmt.grammar_text, fmt.machine_text)
     output = next(probe.output for probe in report_of(fmt).probes if probe.case == "one call")
     assert calls_of(loaded.parse(output)) == [("find_city", {"place": "Oslo", "limit": 2})]
 

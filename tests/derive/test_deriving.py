@@ -13,6 +13,7 @@ import yaml
 
 import toolgram
 from tests.derive.turns import TEMPLATES, derived, report_of, source
+from tests.own_format import load_own
 from tests.properties.selection import quarter, some
 from tests.tables import table
 from tests.work import at_most
@@ -87,10 +88,7 @@ def test_the_two_files_are_the_specification(name: str, tmp_path: Path) -> None:
         fmt.grammar_text, spec.grammar_path, fmt.machine_text, spec.machine_path, (str(grammar_home()),)
     )
     assert _without_lines(read) == _without_lines(spec)
-    grammar, machine = tmp_path / "mine.lark", tmp_path / "mine.yaml"
-    grammar.write_text(fmt.grammar_text, encoding="utf-8")
-    machine.write_text(fmt.machine_text, encoding="utf-8")
-    loaded = toolgram.load_format(grammar, machine)
+    loaded = load_own(tmp_path, fmt.grammar_text, fmt.machine_text)
     for probe in report_of(fmt).probes[:3]:
         assert loaded.parse(probe.output).content == fmt.parse(probe.output).content
 

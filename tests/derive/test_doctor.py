@@ -9,16 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 import toolgram
-from tests.derive.turns import TEMPLATES, source
+from tests.derive.turns import TEMPLATES, source, template_of
 from toolgram.cli.app import app
 from toolgram.cli.doctor import outputs_in
 from toolgram.derive.doctor import diagnose
 
-ROLE = "{% for m in messages %}<|{{ m.role }}|>"
-CALLS = "{% for c in m.tool_calls %}<tool_call>\n{{ c.function|tojson }}\n</tool_call>{% endfor %}"
-END = (
-    "{{ m.content if m.content }}" + CALLS + "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
+TEMPLATE = template_of("<tool_call>\n{{ c.function|tojson }}\n</tool_call>")
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -29,35 +25,28 @@ def run(*arguments: str) -> tuple[int, str]:
 @pytest.fixture
 def hermes(tmp_path: Path) -> str:
     path = tmp_path / "template.jinja"
-    path.write_text(ROLE + END, encoding="utf-8")
+    path.write_text(TEMPLATE, encoding="utf-8")
     return str(path)
 
 
-def test_a_format_that_reads_all(hermes: str) -> None:
+def test_a_format_that_reads_all_and_one_that_does_not(hermes: str) -> None:
     status, text = run(hermes, "--format", "hermes")
     assert status == 0, text
     assert text.startswith("hermes reads 18 of 18 messages")
-
-
-def test_a_format_that_does_not_and_the_one_that_does(hermes: str) -> None:
     status, text = run(hermes, "--format", "mistral_v3")
     assert status == 1
     assert "The first that it does not (one call): " in text
     assert "<tool_call>" in text
     assert "hermes reads 18 of 18: use that." in text
+    status, text = run(hermes, "--format", "mistral_v3", "--json")
+    data = json.loads(text)
+    assert (status, data["ok"], data["better"], data["first"]["case"]) == (1, False, "hermes", "one call")
 
 
 def test_where_no_shipped_format_reads_more() -> None:
     status, text = run(str(TEMPLATES / "lenticular.jinja"), "--format", "hermes")
     assert status == 1
     assert "No shipped format reads more" in text
-
-
-def test_as_json(hermes: str) -> None:
-    status, text = run(hermes, "--format", "mistral_v3", "--json")
-    data = json.loads(text)
-    assert (status, data["ok"], data["better"]) == (1, False, "hermes")
-    assert data["first"]["case"] == "one call"
 
 
 def test_outputs_that_are_read_otherwise(hermes: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import toolgram
-from tests.derive.turns import calls_of, report_of
+from tests.derive.turns import calls_of, report_of, template_of
 from tests.properties.selection import quarter
 from tests.tables import table
 from toolgram.derive.errors import TemplateError
@@ -53,6 +53,8 @@ def is_read(*names: str) -> None:
     assert not report.failed
     assert report.analysis is not None
     assert report.analysis.prints_calls == "yes"
+    if names == ("an answer at the end",):
+        assert any("a user's message after it" in finding.found for finding in report.analysis.report.findings)
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -65,12 +67,6 @@ def test_two_refusals_together(name: str) -> None:
     for other in itertools.islice(REFUSALS, list(REFUSALS).index(name)):
         if {name, other} not in CONTRADICTORY:
             is_read(name, other)
-
-
-def test_the_report_says_what_was_needed() -> None:
-    analysis = report_of(derived("an answer at the end")).analysis
-    assert analysis is not None
-    assert any("a user's message after it" in finding.found for finding in analysis.report.findings)
 
 
 @pytest.mark.parametrize("name", [name for name in NOT_ASKED if name.startswith(("calls", "ids"))])
@@ -86,14 +82,9 @@ def test_content_that_no_usual_template_refuses_is_its_own_error(name: str) -> N
 
 def test_refused_is_not_absent() -> None:
     """A template that prints no calls and one that refuses them all are told apart, and the second is not `ok`."""
-    absent = toolgram.derive_format(TURNS_WITHOUT_CALLS)
-    refused = derived("calls without content", "calls beside content")
-    assert (report_of(absent).analysis.prints_calls, report_of(absent).ok) == ("no", True)  # type: ignore[union-attr]
-    assert (report_of(refused).analysis.prints_calls, report_of(refused).ok) == ("refused", False)  # type: ignore[union-attr]
-    assert any("refused every message with calls" in each for each in report_of(refused).unexplained)
-
-
-TURNS_WITHOUT_CALLS = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
+    absent = report_of(toolgram.derive_format(template_of("", "{{ m.content }}")))
+    refused = report_of(derived("calls without content", "calls beside content"))
+    for report, prints, ok in ((absent, "no", True), (refused, "refused", False)):
+        assert report.analysis is not None
+        assert (report.analysis.prints_calls, report.ok) == (prints, ok)
+    assert any("refused every message with calls" in each for each in refused.unexplained)

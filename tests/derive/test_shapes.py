@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import toolgram
-from tests.derive.turns import calls_of, derived, report_of, source
+from tests.derive.turns import calls_of, derived, filled, report_of, source, template_of
+from tests.own_format import load_own
 from tests.streams import check_events, cut, merged, run
 from tests.tables import table
 from toolgram.call_ids import random_call_ids
@@ -79,14 +82,9 @@ def test_tags_that_are_made_of_several_tokens() -> None:
     assert (off.reasoning, off.content) == (None, "Yes.")
 
 
-TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.content }}{% for c in m.tool_calls %}"
-ENDS = "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments|tojson }}"
-
-
 @pytest.mark.parametrize("call", table(__file__, "calls_that_are_nearly_json_are_read_as_they_are_printed"))
 def test_calls_that_are_nearly_json_are_read_as_they_are_printed(call: str) -> None:
-    fmt = toolgram.derive_format(TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", ARGUMENTS) + ENDS)
+    fmt = toolgram.derive_format(template_of(re.sub("NAME|ARGUMENTS", r"$\g<0>", call)))
     assert report_of(fmt).ok, str(report_of(fmt))
     text = call.replace("NAME", "f").replace("ARGUMENTS", '{"a": 1}')
     assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]
@@ -99,9 +97,10 @@ VALUES: list[dict[str, Any]] = [{}, {"a": 1, "b": 'x "y" \\ \n\u00e9'}, {"a": {"
 @pytest.mark.parametrize("call", STRINGS)
 def test_arguments_as_a_json_string_outside_json(call: str) -> None:
     """They become the object, however the text is split; an object as it is, is read as well."""
-    fmt = toolgram.derive_format(
-        TURNS + call.replace("NAME", NAME).replace("ARGUMENTS", f"{ARGUMENTS[:-3]}|tojson }}}}") + ENDS
+    template = template_of(
+        call.replace("NAME", "$NAME").replace("ARGUMENTS", "{{ c.function.arguments|tojson|tojson }}")
     )
+    fmt = toolgram.derive_format(template)
     assert report_of(fmt).ok, str(report_of(fmt))
     assert check_format(fmt, 4).ok
     for value in VALUES:
@@ -135,3 +134,52 @@ def test_a_string_that_is_cut_off_or_wrong(written: str, status: str | None) -> 
         begun = parser.feed(text[:at])
         again = fmt.restore(json.loads(json.dumps(parser.snapshot())), call_ids=random_call_ids(seed=7))
         assert merged([*begun, *again.feed(text[at:]), *again.close()]) == whole, at
+
+
+# --- shapes that were gaps: each is read, or its reason is in the report, in the words of the page -----------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "read-any-model.md"
+
+
+def derived_of(row: dict[str, str]) -> toolgram.Format:
+    """The format that is derived from the template of a row of `test_shapes.yaml`."""
+    around = "{% if m.tool_calls %}" + row.get("before", ""), row.get("after", "") + "{% endif %}"
+    turn = row.get("turn", f"{row.get('content', '$CONTENT')}{around[0]}$CALLS{row.get('call')}$END{around[1]}")
+    prompt = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    template = "{% for m in messages %}<|{{ m.role }}|>" + filled(turn) + "<|end|>{% endfor %}" + prompt
+    return toolgram.derive_format(template, eos_token="<|end|>")
+
+
+def rows(kind: str) -> pytest.MarkDecorator:
+    """The parameters of a test: the rows of this kind."""
+    found = table(__file__, kind)
+    return pytest.mark.parametrize("row", found.values(), ids=found.keys())
+
+
+@rows("escaped")
+def test_what_is_escaped_comes_back(row: dict[str, str], tmp_path: Path) -> None:
+    """The two files say how it is escaped; they load, and `check` has nothing to say."""
+    fmt = derived_of(row)
+    report = report_of(fmt)
+    assert report.ok, (report.failed, report.unexplained)
+    assert f"tags: [{row['tags']}]" in fmt.machine_text
+    checked = check_format(load_own(tmp_path, fmt.grammar_text, fmt.machine_text))
+    assert checked.ok, [each for each in checked.findings if not each.ok]
+
+
+@rows("failing")
+def test_what_is_encoded_does_not_come_back(row: dict[str, str]) -> None:
+    assert report_of(derived_of(row)).failed
+
+
+@rows("read")
+def test_a_shape_that_was_a_gap_is_read(row: dict[str, str]) -> None:
+    report = report_of(derived_of(row))
+    assert report.ok, (report.failed, report.unexplained)
+
+
+@rows("named")
+def test_a_shape_that_is_not_read_has_its_reason_in_the_report_and_on_the_page(row: dict[str, str]) -> None:
+    report = report_of(derived_of(row))
+    assert any(row["reason"] in each for each in report.unexplained), report.unexplained
+    assert row["reason"] in " ".join(PAGE.read_text(encoding="utf-8").split())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import source
+from tests.derive.turns import source, template_of
 from toolgram.derive.errors import TemplateError
 
 TEMPLATE = source("own_eos")
@@ -41,27 +41,22 @@ def test_from_a_tokenizer() -> None:
     assert fmt.report.ok
 
 
-def test_special_tokens_that_no_template_tells() -> None:
+def test_tokens_that_no_template_tells() -> None:
     """A word before a call is plain text to the template; the tokenizer says that it is a token."""
-    calls = "{% for c in m.tool_calls %}@call {{ c.function|tojson }}{% endfor %}"
-    template = "{% for m in messages %}{{ m.role }}:{{ m.content if m.content }}" + calls + "<|end|>{% endfor %}"
+    template = template_of("@call {{ c.function|tojson }}")
     assert "@call" not in toolgram.derive_format(template).program.special.values()
     fmt = toolgram.derive_format(template, special_tokens=["@call", "<unused>"])
     assert "@call" in fmt.program.special.values()
     assert "<unused>" not in fmt.program.special.values()
-
-
-def test_end_tokens_that_no_template_tells() -> None:
     fmt = toolgram.derive_format(OTHER, eos_token="</s>", end_tokens=["<|also_over|>"])
     assert fmt.parse("Fine.<|also_over|>").content == "Fine."
 
 
 def test_several_templates() -> None:
     tokenizer = Tokenizer(chat_template={"default": TEMPLATE, "tool_use": OTHER})
-    assert same(toolgram.from_tokenizer(tokenizer, name="x"), OTHER, bos_token="<s>", eos_token="</s>", name="x",
-                special_tokens=["<s>", "</s>", "<pad>"])  # fmt: skip
-    assert same(toolgram.from_tokenizer(tokenizer, variant="default", name="x"), TEMPLATE, bos_token="<s>",
-                eos_token="</s>", name="x", special_tokens=["<s>", "</s>", "<pad>"])  # fmt: skip
+    known = {"bos_token": "<s>", "eos_token": "</s>", "special_tokens": ["<s>", "</s>", "<pad>"], "name": "x"}
+    assert same(toolgram.from_tokenizer(tokenizer, name="x"), OTHER, **known)
+    assert same(toolgram.from_tokenizer(tokenizer, variant="default", name="x"), TEMPLATE, **known)
     with pytest.raises(TemplateError, match="no chat template 'rag'; there are: default, tool_use"):
         toolgram.from_tokenizer(tokenizer, variant="rag")
     with pytest.raises(TemplateError, match="there are: none"):
@@ -110,9 +105,6 @@ def test_files_that_are_something_else_are_one_error(tmp_path: Path, content: st
     (tmp_path / "tokenizer_config.json").write_text(content, encoding="utf-8")
     with pytest.raises(TemplateError, match=words):
         toolgram.from_pretrained_files(tmp_path)
-
-
-def test_a_folder_without_files(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="there are: none"):
         toolgram.from_pretrained_files(tmp_path / "nowhere")
 
@@ -134,10 +126,9 @@ def test_from_gguf(tmp_path: Path) -> None:
     assert "<tool_calls>" in fmt.program.special.values()
     assert fmt.parse("Fine.<|eot|>").content == "Fine."
     path.write_bytes(b"GGUF no more")
-    with pytest.raises(TemplateError, match="cannot be read"):
-        toolgram.from_gguf(path)
-    with pytest.raises(TemplateError, match="cannot be read"):
-        toolgram.from_gguf(tmp_path / "nowhere")
+    for place in (path, tmp_path / "nowhere"):
+        with pytest.raises(TemplateError, match="cannot be read"):
+            toolgram.from_gguf(place)
 
 
 def test_a_tokenizer_that_writes_messages_by_itself() -> None:

@@ -44,6 +44,12 @@ def derived(name: str) -> toolgram.Format:
     return toolgram.derive_format(source(name), bos_token="<s>", eos_token="</s>")
 
 
+def template_of(call: str, before: str = "{{ m.content if m.content }}", prompt: str = "<|assistant|>") -> str:
+    """A template of turns: how a call is written, with the parts that it names, and what comes before the calls."""
+    turn = f"{{% for m in messages %}}<|{{{{ m.role }}}}|>{before}$CALLS{call}$END<|end|>$END"
+    return filled(turn) + "{% if add_generation_prompt %}" + prompt + "{% endif %}"
+
+
 def report_of(fmt: toolgram.Format) -> DeriveReport:
     """The report of a derived format."""
     assert fmt.report is not None
