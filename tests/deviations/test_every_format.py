@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -16,39 +15,28 @@ import toolgram
 from tests.deviations.examples import BARE, examples
 from tests.json_prefix import is_object
 from tests.properties.selection import quarter
-from tests.streams import assert_parses, assert_same_however_split
-from toolgram.events import ToolCallEnd, ToolCallStart
+from tests.streams import assert_parses, assert_same_however_split, statuses
+from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 
 NAMES = toolgram.format_names()
-INTEGER = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {"type": "object", "properties": {"city": {"type": "integer"}, "days": {"type": "integer"}}},
-        },
-    }
-    for name in ("get_weather", "get_time")
-]
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "integer"}, "days": {"type": "integer"}}}
+INTEGER = [{"name": name, "parameters": PARAMETERS} for name in ("get_weather", "get_time")]
 REASONS = ("stop", "tool_calls", "length", None)
 
 
 def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, int, str]]:
     """Of each call: where its arguments are whole, where the next call may begin, and what they are."""
-    fmt = toolgram.get_format(name)
-    parser = fmt.parser(prefix=prefix)
+    parser = toolgram.get_format(name).parser(prefix=prefix)
     written, closed = "", 0
-    found: list[list[Any]] = []
     for at, character in enumerate(text, 1):
         for event in parser.feed(character):
             if isinstance(event, ToolCallStart):
                 written, closed = "", 0
-            if event.type == "tool_call_delta":
+            if isinstance(event, ToolCallDelta):
                 written += event.arguments
                 closed = at if written.startswith("{") and is_object(written) else 0
             if isinstance(event, ToolCallEnd) and closed:
-                found.append([closed, at, written])
-    yield from (tuple(each) for each in found)
+                yield closed, at, written
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -113,9 +101,7 @@ def test_closers_too_many_are_no_content(name: str) -> None:
             for closers in ("}", "}}") if name in BARE else ("}", "}}", "]"):
                 broken = text[:closed] + closers + text[closed:]
                 message = assert_same_however_split(fmt, broken, prefix=prefix)
-                assert [(call.name, call.status) for call in message.tool_calls] == [
-                    (call.name, "complete") for call in wanted.tool_calls
-                ], broken
+                assert statuses(message) == [(call.name, "complete") for call in wanted.tool_calls], broken
                 if not text[closed:].startswith(', "'):  # else members follow an object that is closed
                     assert message.content == wanted.content, broken
                 assert [anomaly.kind for anomaly in message.anomalies], broken

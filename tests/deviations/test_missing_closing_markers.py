@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import toolgram
-from tests.derive.turns import TEMPLATES
+from tests.derive.turns import TEMPLATES, report_of, source
 from tests.own_format import OWN, load_own
 from tests.properties.selection import quarter
+from tests.streams import calls_of
 from tests.tables import table
 
-REASONS = (None, "stop", "length")
 MISSED = table(__file__, "missed")
 
 
@@ -32,14 +32,23 @@ def kinds(fmt: toolgram.Format, text: str, reason: str | None) -> list[str]:
     return [each.kind for each in fmt.parse(text, finish_reason=reason).anomalies]
 
 
+def check_missing(fmt: toolgram.Format, text: str, calls: list[tuple[str, str, str]]) -> None:
+    """These calls are complete, and a marker is missed, at the end of the output and before the end of the turn."""
+    assert {status for _, _, status in calls} == {"complete"}
+    for end in ("", *(fmt.program.literals[each] for each in fmt.program.stop if each in fmt.program.literals)):
+        for reason in (None, "stop", "length"):
+            message = fmt.parse(text + end, finish_reason=reason)
+            assert calls_of(message) == calls, (end, reason)
+            assert [each.kind for each in message.anomalies].count("unclosed_envelope") == 1, (end, reason)
+
+
 @pytest.mark.parametrize(
     "path", quarter(sorted(TEMPLATES.glob("*.jinja")), "missing closing markers"), ids=lambda path: path.stem
 )
 def test_what_a_template_writes_misses_nothing(path: Path) -> None:
     """Also not before what separates calls inside one pair of markers."""
     fmt = toolgram.derive_format(path.read_text(encoding="utf-8"), eos_token="</s>")
-    assert fmt.report is not None
-    read = [probe for probe in fmt.report.probes if not probe.problem]
+    read = [probe for probe in report_of(fmt).probes if not probe.problem]
     assert read
     for probe in read:
         assert "unclosed_envelope" not in kinds(fmt, probe.output, "stop"), probe.output
@@ -49,24 +58,17 @@ def test_what_a_template_writes_misses_nothing(path: Path) -> None:
 def test_a_missing_marker_is_told(name: str) -> None:
     """At the end of the output, before the end of the turn, and before text; the calls are complete all the same."""
     fmt = toolgram.get_format(name)
-    program = fmt.program
     closers = frozenset().union(*missed(fmt).values())
     text = max(fmt.example.rpartition(closer)[0] for closer in closers)
     assert text
-    calls = [(call.name, call.arguments, "complete") for call in fmt.parse(fmt.example).tool_calls]
-    ends = ["", *(program.literals[each] for each in program.stop if each in program.literals)]
-    for end in ends:
-        for reason in REASONS:
-            message = fmt.parse(text + end, finish_reason=reason)
-            assert [(call.name, call.arguments, call.status) for call in message.tool_calls] == calls, (end, reason)
-            assert [each.kind for each in message.anomalies].count("unclosed_envelope") == 1, (end, reason)
+    check_missing(fmt, text, calls_of(fmt.parse(fmt.example)))
     assert kinds(fmt, text + "\nIt is sunny.", "stop").count("unclosed_envelope") == 1
 
 
 @pytest.mark.parametrize(("eos_token", "wanted"), [("<|im_end|>", []), ("</s>", ["unclosed_envelope"])])
 def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str, wanted: list[str]) -> None:
     """The server has cut it off. Where another token ends the turn, it is missed."""
-    template = (TEMPLATES / "role_per_call.jinja").read_text(encoding="utf-8")
+    template = source("role_per_call")
     fmt = toolgram.derive_format(template, eos_token=eos_token)
     call, other = '_call f\n{"a": 1}', "\n<|im_start|>assistant_call f\n{}"
     assert kinds(fmt, call, "stop") == wanted
@@ -74,10 +76,7 @@ def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str,
     assert kinds(fmt, call + "<|im_end|>" + other + "<|im_end|>\n", "stop") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    table(__file__, "a_format_of_ones_own_reports_what_it_declares"),
-)
+@pytest.mark.parametrize(("text", "missing"), table(__file__, "a_format_of_ones_own_reports_what_it_declares"))
 def test_a_format_of_ones_own_reports_what_it_declares(text: str, missing: int, tmp_path: Path) -> None:
     grammar, machine = ((OWN / f"listed.{ending}").read_text("utf-8") for ending in ("lark", "yaml"))
     assert "unclosed_envelope" not in kinds(load_own(tmp_path, grammar, machine), text, "stop")
