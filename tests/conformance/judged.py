@@ -19,7 +19,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -70,61 +69,34 @@ class Row:
 
 def rows_of(shared: Path) -> Iterator[Row]:
     """The rows of all families: classes of vLLM and SGLang, and families of Dynamo."""
-    for line in (shared / "data" / FAMILY).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in _lines(shared / "data" / FAMILY):
         kind = "tool" if row["peer_calls"] is not None else "reason"
-        read = _reading(row["peer_content"], row["peer_reasoning"], row["peer_calls"] or [])
+        read = _reading(row["peer_content"], row["peer_reasoning"], row["peer_calls"])
         yield Row(row["id"], row["class"], kind, row["text"], row["tools"], {row["peer"]: read})
-    for line in (shared / "data" / DYNAMO).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in _lines(shared / "data" / DYNAMO):
         kind = "tool" if row["kind"] == "toolcalling" else "reason"
         peers = {
-            name: _reading(said.get("normal_text"), said.get("reasoning_text"), said.get("calls") or [])
+            name: _reading(said.get("normal_text"), said.get("reasoning_text"), said.get("calls"))
             for name, said in row["peers"].items()
             if isinstance(said, dict) and "normal_text" in said
         }
         yield Row(f"{row['family']} {row['id']}", row["family"], kind, row["text"], row["tools"], peers)
 
 
-def _reading(content: str | None, reasoning: str | None, calls: list[Any]) -> Reading:
-    found = tuple((call["name"], value_of(call["arguments"])) for call in calls)
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
+
+
+def _reading(content: str | None, reasoning: str | None, calls: list[Any] | None) -> Reading:
+    found = tuple((call["name"], value_of(call["arguments"])) for call in calls or ())
     return Reading((content or "").strip(), (reasoning or "").strip(), found)
 
 
 def read(fmt: toolgram.Format, row: Row, prefix: str | None) -> Reading:
     """What this package reads in a row's text; only calls that are complete."""
     message = fmt.parse(row.text, row.tools, prefix)
-    calls = tuple((call.name, value_of(call.arguments)) for call in message.tool_calls if call.status == "complete")
-    return Reading((message.content or "").strip(), (message.reasoning or "").strip(), calls)
-
-
-def _text_after_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
-    mine = asked(row, ours)
-    return ours.calls == theirs.calls and _begins(ours.content, theirs.content) and mine.reasoning == theirs.reasoning
-
-
-def _begins(text: str, start: str) -> bool:
-    return not start or text.startswith(start)
-
-
-def _thought_left_in(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A tool parser alone leaves the thought, and the marker that ends it, in the text."""
-    words = _MARKER.sub(" ", theirs.content).split()
-    return bool(ours.reasoning) and ours.calls == theirs.calls and words == f"{ours.reasoning} {ours.content}".split()
-
-
-def _nothing_announced(row: Row, ours: Reading, theirs: Reading) -> bool:
-    return not ours.calls and row.text.lstrip()[:1] in ("[", "{") and row.text.strip() == ours.content
-
-
-_MARKER = re.compile(r"</?think>")
-
-
-def _stand_ins(row: Row, ours: Reading, theirs: Reading) -> bool:
-    content, reasoning = (
-        " ".join(text.replace("<bos>", "").replace("<eos>", "").split()) for text in (ours.content, ours.reasoning)
-    )
-    return "<bos>" in row.text and (content, reasoning, ours.calls) == (theirs.content, theirs.reasoning, theirs.calls)
+    complete = [each for each in message.to_dict()["tool_calls"] if each["status"] == "complete"]
+    return _reading(message.content, message.reasoning, complete)
 
 
 @dataclass(frozen=True)
@@ -135,48 +107,6 @@ class Judged:
     name: str
     verdict: str
     ours: Reading | None = None
-
-
-def _same_words(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The same but for blanks."""
-    texts = [("".join(each.content.split()), "".join(each.reasoning.split())) for each in (ours, theirs)]
-    return texts[0] == texts[1] and ours.calls == theirs.calls
-
-
-def _cut_off(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A call that is cut off: truncated here, text or nothing there."""
-    return bool(_statuses(row) & {"truncated"}) and (ours.calls == theirs.calls[: len(ours.calls)] or not theirs.calls)
-
-
-def _repaired(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A call that the peer has not, or another value, where ours has an anomaly that says what was repaired."""
-    return bool(_anomalies(row) & REPAIRS) and bool(ours.calls)
-
-
-def _markers_shown(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The peer shows the markup of calls that it reads, or markers of a thought."""
-    return ours.calls == theirs.calls and len(ours.content) < len(theirs.content)
-
-
-def _more_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A clean call that the peer does not read."""
-    return not _anomalies(row) and len(ours.calls) > len(theirs.calls)
-
-
-def _plain(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """No marker is in the text: it is content, or under the prompt of a thought reasoning."""
-    return row.kind == "reason" and row.text.strip() in (ours.content, ours.reasoning)
-
-
-def _thoughts(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest unchanged."""
-    return row.kind == "reason" and bool(ours.reasoning) and ours.reasoning in (theirs.reasoning, theirs.content)
-
-
-def _types(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The same calls with values of other types."""
-    mine, other = ([(name, _loose(given)) for name, given in each.calls] for each in (ours, theirs))
-    return mine == other and ours.calls != theirs.calls
 
 
 def _loose(value: object) -> object:
@@ -200,13 +130,11 @@ def asked(row: Row, reading: Reading) -> Reading:
 
 
 def judged(shared: Path = SHARED) -> list[Judged]:
-    """All rows, in the order of the data."""
-    return [_judge(replace(row, tools=_tools(row))) for row in rows_of(shared)]
-
-
-def _tools(row: Row) -> list[object] | None:
-    """The functions of a row that are more than a name: a few rows have no others."""
-    return [tool for tool in row.tools or () if isinstance(tool, dict)] or None
+    """All rows, in the order of the data. Of their functions those that are more than a name: a few have no others."""
+    return [
+        _judge(replace(row, tools=[tool for tool in row.tools or () if isinstance(tool, dict)] or None))
+        for row in rows_of(shared)
+    ]
 
 
 def _judge(row: Row) -> Judged:
@@ -235,26 +163,94 @@ def format_of(row: Row) -> str:
     return FORMATS[row.family]
 
 
-@lru_cache(maxsize=4)
-def _message(name: str, text: str, tools: str) -> toolgram.Message:
-    return toolgram.get_format(name).parse(text, json.loads(tools))
-
-
 def _read(row: Row) -> toolgram.Message:
-    return _message(format_of(row), row.text, json.dumps(row.tools))
+    return toolgram.get_format(format_of(row)).parse(row.text, row.tools)
 
 
-def _statuses(row: Row) -> set[str]:
-    return {call.status for call in _read(row).tool_calls}
+# --- why we differ: is ours this reading, if theirs is that one? --------------------------------------------------
 
 
 def _anomalies(row: Row) -> set[str]:
     return {each.kind for each in _read(row).anomalies}
 
 
-def _nothing_promoted(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """All of the text is content here, and the peer has found a call inside what it refused."""
-    return not ours.calls and ours.content == row.text.strip() and bool(theirs.calls)
+def _names(reading: Reading) -> list[str]:
+    return [name for name, _ in reading.calls]
+
+
+def _same_words(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The same but for blanks."""
+    texts = [("".join(each.content.split()), "".join(each.reasoning.split())) for each in (ours, theirs)]
+    return texts[0] == texts[1] and ours.calls == theirs.calls
+
+
+def _stand_ins(row: Row, ours: Reading, theirs: Reading) -> bool:
+    texts = (text.replace("<bos>", "").replace("<eos>", "").split() for text in (ours.content, ours.reasoning))
+    return "<bos>" in row.text and Reading(*map(" ".join, texts), ours.calls) == theirs
+
+
+def _thought_left_in(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A tool parser alone leaves the thought, and the marker that ends it, in the text."""
+    words = re.sub("</?think>", " ", theirs.content).split()
+    return bool(ours.reasoning) and ours.calls == theirs.calls and words == f"{ours.reasoning} {ours.content}".split()
+
+
+def _nothing_announced(row: Row, ours: Reading, theirs: Reading) -> bool:
+    return not ours.calls and row.text.lstrip()[:1] in ("[", "{") and row.text.strip() == ours.content
+
+
+def _text_after_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
+    same = ours.calls == theirs.calls and asked(row, ours).reasoning == theirs.reasoning
+    return same and ours.content.startswith(theirs.content)
+
+
+def _cut_off(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A call that is cut off: truncated here, text or nothing there."""
+    truncated = "truncated" in [call.status for call in _read(row).tool_calls]
+    return truncated and (ours.calls == theirs.calls[: len(ours.calls)] or not theirs.calls)
+
+
+def _repaired(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A call that the peer has not, or another value, where ours has an anomaly that says what was repaired."""
+    return bool(_anomalies(row) & REPAIRS) and bool(ours.calls)
+
+
+def _markers_shown(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer shows the markup of calls that it reads, or markers of a thought."""
+    return ours.calls == theirs.calls and len(ours.content) < len(theirs.content)
+
+
+def _types(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The same calls with values of other types."""
+    mine, other = ([(name, _loose(given)) for name, given in each.calls] for each in (ours, theirs))
+    return mine == other and ours.calls != theirs.calls
+
+
+def _more_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """A clean call that the peer does not read."""
+    return not _anomalies(row) and len(ours.calls) > len(theirs.calls)
+
+
+def _undeclared(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """An argument is none of the function's."""
+    return "undeclared_argument" in _anomalies(row) and _names(ours) == _names(theirs)
+
+
+def _unknown_schema(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """No tool is in the recording, and the same calls have values of other types, at any depth."""
+    mine, other = ({word.lstrip("0") for word in re.findall(r"\w+", str(each.calls))} for each in (ours, theirs))
+    same = mine == other - {"item"}  # how a list's items are called, which peers take for a member
+    return row.tools is None and _names(ours) == _names(theirs) and same
+
+
+def _filtered(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The peer leaves out calls of functions that it was not told of."""
+    return 0 < len(theirs.calls) < len(ours.calls) and {*map(str, theirs.calls)} <= {*map(str, ours.calls)}
+
+
+def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """The name of the peer's call is nowhere in the text: the request has forced it."""
+    return bool(theirs.calls) and not any(name in row.text for name in _names(theirs))
 
 
 def _broken_name(row: Row, ours: Reading, theirs: Reading) -> bool:
@@ -262,19 +258,9 @@ def _broken_name(row: Row, ours: Reading, theirs: Reading) -> bool:
     return ours.calls == tuple(call for call in theirs.calls if call[1] or call in ours.calls) != theirs.calls
 
 
-def _undeclared(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """An argument is none of the function's."""
-    return "undeclared_argument" in _anomalies(row) and [name for name, _ in ours.calls] == [
-        name for name, _ in theirs.calls
-    ]
-
-
-def _unknown_schema(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """No tool is in the recording, and the same calls have values of other types, at any depth."""
-    if row.tools is not None or [name for name, _ in ours.calls] != [name for name, _ in theirs.calls]:
-        return False
-    mine, other = ({word.lstrip("0") for word in re.findall(r"\w+", str(each.calls))} for each in (ours, theirs))
-    return mine == other - {"item"}  # how a list's items are called, which peers take for a member
+def _nothing_promoted(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """All of the text is content here, and the peer has found a call inside what it refused."""
+    return not ours.calls and ours.content == row.text.strip() and bool(theirs.calls)
 
 
 def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
@@ -282,18 +268,14 @@ def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
     return "<bos>" in row.text or "reserved_" in row.text
 
 
-def _filtered(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The peer leaves out calls of functions that it was not told of."""
-    return (
-        bool(theirs.calls)
-        and len(theirs.calls) < len(ours.calls)
-        and set(map(str, theirs.calls)) <= set(map(str, ours.calls))
-    )
+def _plain(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """No marker is in the text: it is content, or under the prompt of a thought reasoning."""
+    return row.kind == "reason" and row.text.strip() in (ours.content, ours.reasoning)
 
 
-def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The name of the peer's call is nowhere in the text: the request has forced it."""
-    return bool(theirs.calls) and not any(name in row.text for name, _ in theirs.calls)
+def _thoughts(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest unchanged."""
+    return row.kind == "reason" and bool(ours.reasoning) and ours.reasoning in (theirs.reasoning, theirs.content)
 
 
 def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:

@@ -25,17 +25,7 @@ from typing import Any
 
 import toolgram
 from tests.conformance.fetch_templates import SOURCES, TEMPLATES
-from tests.conformance.rows import (
-    BOS,
-    EOS,
-    HINT,
-    Row,
-    by_template,
-    canonical,
-    read_rows,
-    real_templates,
-    rendered,
-)
+from tests.conformance.rows import BOS, EOS, HINT, Row, by_template, canonical, read_rows, real_templates, rendered
 from tests.figures import write_figures
 from tests.page_parts import write_part
 from tests.streams import WHOLE, cut, merged, run, sources

@@ -36,7 +36,7 @@ _KEYS = ("reasoning_content", "thinking", "reasoning", "thought")
 KNOWN: dict[tuple[str, str], str] = {
     ("CohereForAI-c4ai-command-r7b-12-2024-tool_use", "o2_content_ends_ws"): (
         "blanks beside a marker are dropped, whatever the template renders (docs/decisions/0017)"
-    ),
+    )
 }
 
 
