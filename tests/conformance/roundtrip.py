@@ -5,7 +5,7 @@ from. Of a template without recorded rows, turns with the same messages are rend
 per template and must give each message back: whole, and cut into pieces of 1, 3 and 7 characters, with every
 character accounted for. The figures are printed, and written as a page for the site.
 
-    python -m tests.conformance.roundtrip [--template NAME] [--folder DIR] [--rows] [--write docs/conformance.md]
+    python -m tests.conformance.roundtrip [--template NAME] [--write docs/conformance.md]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
@@ -26,6 +26,7 @@ from typing import Any
 import toolgram
 from tests.conformance.fetch_templates import SOURCES, TEMPLATES
 from tests.conformance.rows import BOS, EOS, HINT, Row, by_template, canonical, read_rows, real_templates, rendered
+from tests.derive.turns import report_of
 from tests.figures import write_figures
 from tests.page_parts import write_part
 from tests.streams import WHOLE, cut, merged, run, sources
@@ -38,6 +39,7 @@ CORE = (
     "g_nested_args", "h_empty_args",
 )  # fmt: skip
 CUT_SIZES = (WHOLE, 1, 3, 7)
+PEER = ("exact", "trimmed", "fail")  # how llama.cpp reads a row
 SHOWN_BEFORE = 40  # characters before the first that differs
 LIMITS = {"median": 100.0, "95%": 1000.0}  # milliseconds of the processor per template
 REPEATS = 3
@@ -88,7 +90,7 @@ class Result:
         return sum(not outcome.exact for outcome in self.outcomes) if self.ok else 0
 
     def peer(self, how: str) -> int:
-        """How many rows llama.cpp reads like this: `exact`, `trimmed` or `fail`."""
+        """How many rows llama.cpp reads like this."""
         return sum(outcome.row.peer == how for outcome in self.outcomes)
 
     @property
@@ -101,8 +103,8 @@ def run_template(place: Path, rows: Sequence[Row], repeats: int = 1) -> Result:
     """Derive from a template, and read each of its rows."""
     result, text = Result(place.stem), place.read_text(encoding="utf-8")
     tokens = (rows[0].bos_token, rows[0].eos_token) if rows else (BOS, EOS)
+    times: list[float] = []
     try:
-        times: list[float] = []
         for _ in range(repeats):
             began = time.thread_time()
             fmt = derive_anew(text, *tokens)
@@ -112,10 +114,10 @@ def run_template(place: Path, rows: Sequence[Row], repeats: int = 1) -> Result:
         result.outcomes = [Outcome(row, None) for row in rows]
         return result
     result.milliseconds = statistics.median(times)
-    assert fmt.report is not None
-    result.ok, result.shipped = fmt.report.ok, fmt.report.shipped
-    result.unread = "" if result.shipped else _reason(fmt.report)
-    result.warnings = len(warnings_of(fmt.report))
+    report = report_of(fmt)
+    result.ok, result.shipped = report.ok, report.shipped
+    result.unread = "" if result.shipped else _reason(report)
+    result.warnings = len(warnings_of(report))
     result.outcomes = [run_row(fmt, row) for row in rows]
     return result
 
@@ -139,35 +141,27 @@ _NUMBERS = count()
 
 def run_row(fmt: toolgram.Format, row: Row) -> Outcome:
     """Read a row whole and cut."""
-    message = fmt.parse(row.output, tools=row.tools, prefix=row.prefix)
-    whole: list[Any] | None = None
-    same, conserved = True, True
-    for size in CUT_SIZES:
-        events, streamed = run(fmt, cut(row.output, size), tools=row.tools, prefix=row.prefix)
-        whole = merged(events) if whole is None else whole
-        same = same and merged(events) == whole and plain(streamed) == plain(message)
-        conserved = conserved and sources(events) == row.output
-    return Outcome(row, plain(message), same, conserved)
+    got = plain(fmt.parse(row.output, tools=row.tools, prefix=row.prefix))
+    runs = [run(fmt, cut(row.output, size), tools=row.tools, prefix=row.prefix) for size in CUT_SIZES]
+    whole = merged(runs[0][0])
+    same = all(merged(events) == whole and plain(message) == got for events, message in runs)
+    return Outcome(row, got, same, all(sources(events) == row.output for events, _ in runs))
 
 
 def plain(message: toolgram.Message) -> dict[str, Any]:
     """A message as the rows have theirs; arguments of a call that is not complete stay text, which equals nothing."""
-    return {
-        "content": message.content or "",
-        "reasoning": message.reasoning or "",
-        "tool_calls": [
-            {
-                "name": call.name,
-                "arguments": json.loads(call.arguments) if call.status == "complete" else call.arguments,
-            }
-            for call in message.tool_calls
-        ],
-    }
+    calls = [
+        {"name": each.name, "arguments": json.loads(each.arguments) if each.status == "complete" else each.arguments}
+        for each in message.tool_calls
+    ]
+    return {"content": message.content or "", "reasoning": message.reasoning or "", "tool_calls": calls}
 
 
 # What is said of the results.
 
 COLUMNS = ("template", "exact", "core cases", "format", "warnings", "ms", "peer exact", "trimmed", "fail")
+RECORDED = "<!-- recorded rows -->", "<!-- /recorded rows -->"  # the parts of the page
+UNSEEN = "<!-- unseen templates -->", "<!-- /unseen templates -->"
 
 
 def table(results: Sequence[Result]) -> list[list[str]]:
@@ -180,28 +174,45 @@ def table(results: Sequence[Result]) -> list[list[str]]:
             result.origin,
             str(result.warnings),
             f"{result.milliseconds:.0f}",
-            *(str(result.peer(how)) for how in ("exact", "trimmed", "fail")),
+            *(str(result.peer(how)) for how in PEER),
         ]
         for result in results
     ]
 
 
+def _of(pair: tuple[int, int]) -> str:
+    return f"{pair[0]}/{pair[1]}"
+
+
+def _exact(results: Sequence[Result], cases: Sequence[str] = ()) -> tuple[int, int]:
+    """How many rows of all templates are exact, and how many there are."""
+    pairs = [result.exact(cases) for result in results]
+    return sum(exact for exact, _ in pairs), sum(total for _, total in pairs)
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "none"
+
+
+def _times(results: Sequence[Result]) -> tuple[float, float, float]:
+    """The milliseconds of derivation: the median, what 95% need at most, and the most."""
+    times = sorted(result.milliseconds for result in results if not result.error) or [0.0]
+    return statistics.median(times), times[int(0.95 * (len(times) - 1))], times[-1]
+
+
 def totals(results: Sequence[Result]) -> list[str]:
     """The figures of all templates together, a sentence each."""
     outcomes = [outcome for result in results for outcome in result.outcomes]
-    exact, total = sum(outcome.exact for outcome in outcomes), len(outcomes)
-    core = [outcome for outcome in outcomes if outcome.row.case in CORE]
-    peer = {how: sum(result.peer(how) for result in results) for how in ("exact", "trimmed", "fail")}
-    times = [result.milliseconds for result in results if not result.error] or [0.0]
-    median, most = statistics.median(times), sorted(times)[int(0.95 * (len(times) - 1))]
+    exact, total = _exact(results)
+    peer = [_percent(sum(result.peer(how) for result in results), total) for how in PEER]
+    median, most, _ = _times(results)
     met = median <= LIMITS["median"] and most <= LIMITS["95%"]
     return [
         f"{exact} of {total} rows exact ({_percent(exact, total)})",
-        f"{_of((sum(outcome.exact for outcome in core), len(core)))} of the core cases exact",
+        f"{_of(_exact(results, CORE))} of the core cases exact",
         f"stream = whole: {sum(outcome.same_streamed for outcome in outcomes)} of {total}; "
         f"conserved: {sum(outcome.conserved for outcome in outcomes)} of {total}",
-        f"llama.cpp on the same rows: {_percent(peer['exact'], total)} exact, {_percent(peer['trimmed'], total)} equal "
-        f"after trimming, {_percent(peer['fail'], total)} fail",
+        f"llama.cpp on the same rows: {peer[0]} exact, {peer[1]} equal after trimming, {peer[2]} fail",
         f"derivation, not cached, time of the processor: median {median:.0f} ms, 95% at most {most:.0f} ms "
         f"({'within' if met else 'over'} the limits of {LIMITS['median']:.0f} and {LIMITS['95%']:.0f})",
     ]
@@ -209,72 +220,39 @@ def totals(results: Sequence[Result]) -> list[str]:
 
 def totals_of_unseen(results: Sequence[Result]) -> list[str]:
     """The figures of the templates without recorded rows."""
-    outcomes = [outcome for result in results for outcome in result.outcomes]
-    exact, total = sum(outcome.exact for outcome in outcomes), len(outcomes)
+    exact, total = _exact(results)
     proved = [result for result in results if result.ok]
-    inside, silent = (sum(map(of, proved)) for of in (lambda each: len(each.outcomes), lambda each: each.silent))
-    times = sorted(result.milliseconds for result in results if not result.error) or [0.0]
+    median, most, all_of_them = _times(results)
     return [
         f"{exact} of {total} rows exact ({_percent(exact, total)})",
-        f"{len(proved)} of {len(results)} templates with a report that is `ok`, with {inside} rows, of which "
-        f"{silent} are not exact",
-        f"derivation, time of the processor: median {statistics.median(times):.0f} ms, "
-        f"95% at most {times[int(0.95 * (len(times) - 1))]:.0f} ms, at most {times[-1]:.0f} ms",
+        f"{len(proved)} of {len(results)} templates with a report that is `ok`, with {_exact(proved)[1]} rows, "
+        f"of which {sum(result.silent for result in proved)} are not exact",
+        f"derivation, time of the processor: median {median:.0f} ms, "
+        f"95% at most {most:.0f} ms, at most {all_of_them:.0f} ms",
     ]
 
 
-def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """The rows that are read exactly, and the share that llama.cpp reads exactly: `docs/data/conformance.json`."""
-    outcomes = [outcome for result in results for outcome in result.outcomes]
-    peer = sum(result.peer("exact") + result.peer("trimmed") for result in results)
-    return {
-        "templates": len(results),
-        "rows": len(outcomes),
-        "exact": sum(outcome.exact for outcome in outcomes),
-        "llama.cpp exact or equal after trimming": peer,
-    }
-
-
-def misses(results: Sequence[Result]) -> Iterator[Outcome]:
+def misses(results: Sequence[Result]) -> list[Outcome]:
     """The outcomes that are not as they should be."""
-    for result in results:
-        for outcome in result.outcomes:
-            if not (outcome.exact and outcome.same_streamed and outcome.conserved):
-                yield outcome
+    outcomes = (outcome for result in results for outcome in result.outcomes)
+    return [each for each in outcomes if not (each.exact and each.same_streamed and each.conserved)]
 
 
 def difference(outcome: Outcome) -> list[str]:
     """Where a message is not the expected one, and what else is wrong with the row."""
-    lines = [] if outcome.same_streamed else ["streamed, it is another message"]
-    lines += [] if outcome.conserved else ["some of its text is in no event"]
     if outcome.got is None:
         return ["no format"]
+    lines = [] if outcome.same_streamed else ["streamed, it is another message"]
+    lines += [] if outcome.conserved else ["some of its text is in no event"]
     for part, expected in outcome.row.expected.items():
         if canonical({part: expected}) != canonical({part: outcome.got[part]}):
-            wanted, got = _shown(expected), _shown(outcome.got[part])
+            wanted, got = (json.dumps(each, ensure_ascii=False) for each in (expected, outcome.got[part]))
             start = max(0, shared_length([wanted, got]) - SHOWN_BEFORE)
-            lines += [f"{part} expected {_cut(wanted, start)}", f"{' ' * len(part)} got      {_cut(got, start)}"]
+            lines += [f"{part}, at {start}: expected {wanted[start:][:MOST_SHOWN]} got {got[start:][:MOST_SHOWN]}"]
     return lines
 
 
-def _of(pair: tuple[int, int]) -> str:
-    return f"{pair[0]}/{pair[1]}"
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}%" if whole else "none"
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _cut(text: str, start: int = 0, size: int = 160) -> str:
-    """A stretch of a text, with dots where there is more."""
-    return "…" * (start > 0) + text[start : start + size] + "…" * (len(text) > start + size)
-
-
-def print_results(results: Sequence[Result], with_rows: bool) -> None:
+def print_results(results: Sequence[Result]) -> None:
     """Each row that is not exact; the page has the table."""
     for result in results:
         if result.error:
@@ -282,16 +260,8 @@ def print_results(results: Sequence[Result], with_rows: bool) -> None:
         if result.silent:
             print(f"{result.template}: {result.silent} rows are not exact, and the report is ok")
     for outcome in misses(results):
-        print(f"{outcome.row.template} {outcome.row.case}{'  known: ' * bool(outcome.row.known)}{outcome.row.known}")
-        for line in difference(outcome):
-            print(f"    {line}")
-        if with_rows:
-            print(f"    prefix {_shown(outcome.row.prefix[-80:])}")
-            print(f"    output {_cut(_shown(outcome.row.output), size=600)}")
-
-
-RECORDED = "<!-- recorded rows -->", "<!-- /recorded rows -->"  # the parts of the page
-UNSEEN = "<!-- unseen templates -->", "<!-- /unseen templates -->"
+        known = f"  known: {outcome.row.known}" if outcome.row.known else ""
+        print(f"{outcome.row.template} {outcome.row.case}{known}", *difference(outcome), sep="\n    ")
 
 
 def part_of_recorded(results: Sequence[Result]) -> str:
@@ -306,7 +276,7 @@ def part_of_recorded(results: Sequence[Result]) -> str:
         f"|{'|'.join('---' if at in (0, 3) else '--:' for at in range(len(COLUMNS)))}|",
         *(f"| {' | '.join(row)} |" for row in table(results)),
     ]
-    if missed := list(misses(results)):
+    if missed := misses(results):
         lines += ["", "## Rows that are not exact", "", "| template | case | why |", "|---|---|---|"]
         lines += [f"| {each.row.template} | {each.row.case} | {each.row.known or 'not yet known'} |" for each in missed]
     return "\n".join(lines)
@@ -314,55 +284,46 @@ def part_of_recorded(results: Sequence[Result]) -> str:
 
 def part_of_unseen(unseen: Sequence[Result], results: Sequence[Result]) -> str:
     """The part about templates without recorded rows, and about all that no shipped format reads."""
-    lines = [
-        *(f"* {total}" for total in totals_of_unseen([each for each in unseen if each.outcomes])),
-        "",
-        "| template | exact | report | format |",
-        "|---|--:|---|---|",
-        *(
-            f"| {each.template} | {_of(each.exact())} | {'ok' if each.ok else 'not ok'} | {each.origin} |"
-            for each in unseen
-            if each.outcomes
-        ),
-        *("", "### Templates that no shipped format reads", "", "| template | why |", "|---|---|"),
-        *(
-            f"| {each.template} | {each.unread} |"
-            for each in sorted((*results, *unseen), key=lambda each: each.template)
-            if each.unread
-        ),
-    ]
-    return "\n".join(lines)
+    lines = [f"* {total}" for total in totals_of_unseen([each for each in unseen if each.outcomes])]
+    lines += ["", "| template | exact | report | format |", "|---|--:|---|---|"]
+    for each in unseen:
+        if each.outcomes:
+            lines += [f"| {each.template} | {_of(each.exact())} | {'ok' if each.ok else 'not ok'} | {each.origin} |"]
+    lines += ["", "### Templates that no shipped format reads", "", "| template | why |", "|---|---|"]
+    unread = sorted((each.template, each.unread) for each in (*results, *unseen) if each.unread)
+    return "\n".join([*lines, *(f"| {template} | {why} |" for template, why in unread)])
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run what is there; the exit status is 1 if a row is not as it should be and not known not to be."""
     arguments = argparse.ArgumentParser(prog="make conformance", description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--template", metavar="NAME", default="", help="only the templates with this in their names")
-    arguments.add_argument("--folder", metavar="DIR", type=Path, help="templates instead of those of `make templates`")
-    arguments.add_argument("--rows", action="store_true", help="show the outputs of the rows that are not exact")
     arguments.add_argument("--write", metavar="FILE", type=Path, help="write the figures on a page")
     options = arguments.parse_args(given)
-    rows = by_template(read_rows())
+    rows, fetched = by_template(read_rows()), {place.stem: place for place in sorted(TEMPLATES.glob("*.jinja"))}
     if not rows:
         print(HINT, file=sys.stderr)
         return 1
-    others = {place.stem: place for place in sorted((options.folder or TEMPLATES).glob("*.jinja"))}
-    names = [name for name in (*rows, *(other for other in others if other not in rows)) if options.template in name]
+    names = [name for name in dict.fromkeys((*rows, *fetched)) if options.template in name]
     if not names:
         print(f"no template has {options.template!r} in its name", file=sys.stderr)
         return 2
-    places = real_templates() | others
+    places = real_templates() | fetched
     run_template(places[names[0]], ())  # once for the imports, which are not what is measured
     results = [run_template(places[name], rows[name], REPEATS) for name in names if name in rows]
     unseen = [run_template(places[name], rendered(places[name]), REPEATS) for name in names if name not in rows]
-    print_results([*results, *unseen], options.rows)
-    for total in (*totals(results), *totals_of_unseen([each for each in unseen if each.outcomes])):
-        print(total)
+    print_results([*results, *unseen])
+    print(*totals(results), *totals_of_unseen([each for each in unseen if each.outcomes]), sep="\n")
     if options.write and not options.template:
         write_part(options.write, *RECORDED, part_of_recorded(results))
         write_part(options.write, *UNSEEN, part_of_unseen(unseen, results))
+        # The rows that are read exactly, and the share that llama.cpp reads exactly.
+        exact, total = _exact(results)
+        peer = sum(result.peer(how) for result in results for how in PEER[:2])
+        figures = {"templates": len(results), "rows": total, "exact": exact}
+        figures |= {"llama.cpp exact or equal after trimming": peer}
         engine = {"Jinja2": version("jinja2"), SOURCES[0].package: SOURCES[0].version}
-        write_figures("conformance", "make conformance", figures(results), engine)
+        write_figures("conformance", "make conformance", figures, engine)
         print(f"written: {options.write}")
     sound = all(outcome.sound for result in results for outcome in result.outcomes)
     return 0 if sound and not any(each.silent for each in unseen) else 1
