@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ HINT = "the recorded outputs ../shared/data/roundtrip.jsonl are absent"
 USER = "Please look at this for me."
 BOS, EOS = "<s>", "</s>"  # of a template that nothing was recorded of
 _IDS = ("a1B2c3D4e", "f5G6h7I8j", "k9L0m1N2o")
-_KEYS = ("reasoning_content", "thinking", "reasoning", "thought")
+_KEYS = ("reasoning_content", "thinking", "reasoning")
 
 # Rows that no parser could read as their message, with the reason; each has a page in docs/decisions.
 KNOWN: dict[tuple[str, str], str] = {
@@ -78,21 +79,15 @@ def read_rows() -> list[Row]:
     if not DATA.exists():
         return []
     tools = json.loads(TOOLS.read_text(encoding="utf-8"))
-    lines = (json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines() if line)
+    same = ("case", "bos_token", "eos_token", "prefix", "output", "expected", "peer")
     return [
-        Row(
-            Path(line["template"]).stem,
-            line["case"],
-            line["bos_token"],
-            line["eos_token"],
-            tools[line["tools"]],
-            line["prefix"],
-            line["output"],
-            line["expected"],
-            line["peer"],
-        )
-        for line in lines
+        Row(template=Path(line["template"]).stem, tools=tools[line["tools"]], **{key: line[key] for key in same})
+        for line in _lines()
     ]
+
+
+def _lines() -> Iterator[dict[str, Any]]:
+    return map(json.loads, filter(None, DATA.read_text(encoding="utf-8").splitlines()))
 
 
 def by_template(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -118,70 +113,68 @@ def template_text(name: str) -> str:
 
 
 def messages() -> dict[str, dict[str, Any]]:
-    """The message of every case of the recorded rows."""
+    """The longest message of every case of the recorded rows, and its tools: a row."""
     found: dict[str, dict[str, Any]] = {}
-    for line in DATA.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        found.setdefault(row["case"], {"expected": row["expected"], "tools": row["tools"]})
-        if canonical(row["expected"]) != canonical(found[row["case"]]["expected"]):
-            longer = max((row, found[row["case"]]), key=lambda each: len(canonical(each["expected"])))
-            found[row["case"]] = {"expected": longer["expected"], "tools": longer["tools"]}
+    for row in _lines():
+        known = found.setdefault(row["case"], row)
+        if len(canonical(row["expected"])) > len(canonical(known["expected"])):
+            found[row["case"]] = row
     return found
 
 
 @dataclass(slots=True)
 class Turns:
-    """Renders the turns of one template."""
+    """Renders the turns of one template, in the form in which it wants messages."""
 
     template: ChatTemplate
     tools: Sequence[Any]
-    forms: list[dict[str, Any]] = field(default_factory=list)
+    form: Mapping[str, Any]
 
-    def render(self, conversation: list[dict[str, Any]], prompt: bool, form: Mapping[str, Any]) -> str:
-        if form.get("system"):
+    def prompt(self) -> str | None:
+        """What is rendered after the text of the user, for the model to go on; None if the template refuses."""
+        return self._after_user([], True)
+
+    def turn(self, expected: Mapping[str, Any]) -> str | None:
+        """What is rendered for a message after the text of the user."""
+        return self._after_user([self._assistant(expected)], False)
+
+    def _after_user(self, more: list[dict[str, Any]], prompt: bool) -> str | None:
+        conversation = [{"role": "user", "content": USER}, *more]
+        if self.form["system"]:
             conversation = [{"role": "system", "content": "Help."}, *conversation]
-        if form.get("blocks"):
+        if self.form["blocks"]:
             conversation = [
                 {**each, "content": [{"type": "text", "text": each["content"]}]} if each.get("content") else each
                 for each in conversation
             ]
-        tools = None if form.get("tools") is None else copy.deepcopy(list(self.tools))
-        return self.template.render(copy.deepcopy(conversation), tools=tools, add_generation_prompt=prompt)
+        tools = copy.deepcopy(list(self.tools)) if self.form["tools"] else None
+        try:
+            full = self.template.render(copy.deepcopy(conversation), tools=tools, add_generation_prompt=prompt)
+        except TemplateError:
+            return None
+        return full.rpartition(USER)[2] if USER in full else None
 
-
-def assistant(expected: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-    """The message in the form in which a template wants it."""
-    message: dict[str, Any] = {"role": "assistant"}
-    if expected["content"]:
-        message["content"] = expected["content"]
-    elif form["empty"] != "absent":
-        message["content"] = form["empty"]
-    if expected["reasoning"]:
-        message |= dict.fromkeys(form["keys"], expected["reasoning"])
-    if expected["tool_calls"]:
-        message["tool_calls"] = [
-            {
-                "id": (_IDS[at] * 3)[: form["ids"]],
-                "type": "function",
-                "function": {
-                    "name": call["name"],
-                    "arguments": json.dumps(call["arguments"], ensure_ascii=False)
-                    if form["as_string"]
-                    else call["arguments"],
-                },
-            }
-            for at, call in enumerate(expected["tool_calls"])
-        ]
-    return message
+    def _assistant(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant"}
+        if expected["content"] or self.form["empty"] != "absent":
+            message["content"] = expected["content"] or self.form["empty"]
+        if expected["reasoning"]:
+            message[self.form["key"]] = expected["reasoning"]
+        calls = []
+        for at, call in enumerate(expected["tool_calls"]):
+            given = call["arguments"]
+            written = json.dumps(given, ensure_ascii=False) if self.form["as_string"] else given
+            function = {"name": call["name"], "arguments": written}
+            calls.append({"id": (_IDS[at] * 3)[: self.form["ids"]], "type": "function", "function": function})
+        return message | ({"tool_calls": calls} if calls else {})
 
 
 _FORMS: list[dict[str, Any]] = [
-    dict(zip(("blocks", "tools", "system", "ids", "keys", "as_string", "empty"), each, strict=True))
+    dict(zip(("blocks", "tools", "system", "ids", "key", "as_string", "empty"), each, strict=True))
     for each in product(
-        (False, True), ("given", None), (False, True), (9, 24), [(key,) for key in _KEYS[:3]], (False, True),
-        ("", None, "absent"),
+        (False, True), (True, False), (False, True), (9, 24), _KEYS, (False, True), ("", None, "absent")
     )
-]  # fmt: skip
+]
 
 
 def rendered(path: Path) -> list[Row]:
@@ -194,75 +187,48 @@ def rendered(path: Path) -> list[Row]:
 
 def _rendered(path: Path) -> Iterator[Row]:
     tools = json.loads(TOOLS.read_text(encoding="utf-8"))
-    template = ChatTemplate(path.read_text(encoding="utf-8"), BOS, EOS)
-    turns = Turns(template, tools[0])
+    turns = Turns(ChatTemplate(path.read_text(encoding="utf-8"), BOS, EOS), tools[0], {})
     form = _form(turns)
     if form is None:
         return
-    end = _turn_end(turns, form)
+    turns.form = form
+    end = (turns.turn(_CONTENT) or "").partition(_CONTENT["content"])[2]
     for case, given in messages().items():
         turns.tools = tools[given["tools"]]
-        made = _output(turns, given["expected"], form, end)
+        made = _output(turns, given["expected"], end)
         if made is not None:
             yield Row(path.stem, case, BOS, EOS, turns.tools, made[0], made[1], given["expected"], "")
 
 
-_ANSWER = "Quick answer here"
-_CONTENT: dict[str, Any] = {"content": _ANSWER, "reasoning": "", "tool_calls": []}
-_CALL: dict[str, Any] = {
-    "content": "",
-    "reasoning": "",
-    "tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}],
-}
-_THOUGHT: dict[str, Any] = {"content": "Quick answer here", "reasoning": "Secret musing", "tool_calls": []}
+_CONTENT: dict[str, Any] = {"content": "Quick answer here", "reasoning": "", "tool_calls": []}
+_CALLS = [{"name": "get_weather", "arguments": {"city": "Paris"}}]
+# What a form is worth that prints these words of a message.
+_WORTH: tuple[tuple[int, dict[str, Any], tuple[str, ...]], ...] = (
+    (4, _CONTENT, ("Quick answer here",)),
+    (2, {**_CONTENT, "content": "", "tool_calls": _CALLS}, ("get_weather", "Paris")),
+    (1, {**_CONTENT, "reasoning": "Secret musing"}, ("Secret musing",)),
+)
 
 
 def _form(turns: Turns) -> Mapping[str, Any] | None:
     """The form in which the template prints the most: content, then calls, then reasoning."""
-    best: tuple[int, Mapping[str, Any]] | None = None
+    best: tuple[int, Mapping[str, Any]] = (15, {})
     for form in _FORMS:
-        score = 0
-        for worth, (expected, words) in zip(
-            (4, 2, 1),
-            ((_CONTENT, ["Quick answer here"]), (_CALL, ["get_weather", "Paris"]), (_THOUGHT, ["Secret musing"])),
-            strict=True,
-        ):
-            turn = _turn(turns, expected, form)
+        turns.form, score = form, 0
+        for worth, expected, words in _WORTH:
+            turn = turns.turn(expected)
             if turn is not None and all(word in turn for word in words) and "None" not in turn:
                 score += worth * (5 if '\\"' not in turn and "{'" not in turn else 4)
-        if best is None or score > best[0]:
+        if score > best[0]:
             best = score, form
         if score == 35:
             break
-    return best[1] if best and best[0] >= 16 else None
+    return best[1] or None
 
 
-def _turn(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any]) -> str | None:
-    return _after_user(turns, [assistant(expected, form)], False, form)
-
-
-def _prompt(turns: Turns, form: Mapping[str, Any]) -> str | None:
-    return _after_user(turns, [], True, form)
-
-
-def _after_user(turns: Turns, more: list[dict[str, Any]], prompt: bool, form: Mapping[str, Any]) -> str | None:
-    """What is rendered after the text of the user."""
-    try:
-        full = turns.render([{"role": "user", "content": USER}, *more], prompt, form)
-    except TemplateError:
-        return None
-    at = full.rfind(USER)
-    return full[at + len(USER) :] if at >= 0 else None
-
-
-def _turn_end(turns: Turns, form: Mapping[str, Any]) -> str:
-    turn = _turn(turns, _CONTENT, form) or ""
-    return turn.partition(_ANSWER)[2]
-
-
-def _output(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any], end: str) -> tuple[str, str] | None:
+def _output(turns: Turns, expected: Mapping[str, Any], end: str) -> tuple[str, str] | None:
     """The prompt's tail and what the model writes after it; None if the template does not print the message."""
-    prompt, turn = _prompt(turns, form), _turn(turns, expected, form)
+    prompt, turn = turns.prompt(), turns.turn(expected)
     if prompt is None or turn is None or not _prints(turn, expected):
         return None
     if turn.startswith(prompt):
@@ -271,16 +237,13 @@ def _output(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any], 
         shared = shared_length([prompt, turn])
         while shared and prompt[shared:] and (turn[shared - 1].isalnum() or turn[shared - 1] in "<|_["):
             shared -= 1
-        rest, output = prompt[shared:], turn[shared:]
-        close = {"<think>": "</think>", "<seed:think>": "</seed:think>"}.get(rest.strip())
-        if rest.strip() and close is None:
+        rest, output = prompt[shared:].strip(), turn[shared:]
+        close = {"<think>": "</think>", "<seed:think>": "</seed:think>"}.get(rest)
+        if rest and (close is None or expected["reasoning"]):
             return None
-        if close is not None:
-            if expected["reasoning"]:
-                return None
-            output = f"\n{close}\n\n" + output
+        output = f"\n{close}\n\n{output}" if rest else output
     if end and output.endswith(end):
-        output = output[: len(output) - len(end)]
+        output = output.removesuffix(end)
     elif end.strip() and end.strip() in output[-len(end) - 40 :]:
         output = output[: output.rindex(end.strip())]
     elif EOS in output:
@@ -290,15 +253,8 @@ def _output(turns: Turns, expected: Mapping[str, Any], form: Mapping[str, Any], 
 
 def _prints(turn: str, expected: Mapping[str, Any]) -> bool:
     """Whether all parts of the message are there."""
-    for part in ("content", "reasoning"):
-        words = expected[part].split()
-        if words and not all(word in turn for word in words[:3] + words[-1:]):
-            return False
-        if expected[part] and expected[part] not in turn:
-            return False
-    for call in expected["tool_calls"]:
-        if turn.count(call["name"]) < sum(each["name"] == call["name"] for each in expected["tool_calls"]):
-            return False
-        if call["name"] not in turn or not all(key in turn for key in call["arguments"]):
-            return False
-    return True
+    if not all(expected[part] in turn for part in ("content", "reasoning")):
+        return False
+    names = Counter(call["name"] for call in expected["tool_calls"])
+    keys = (key for call in expected["tool_calls"] for key in call["arguments"])
+    return all(turn.count(name) >= count for name, count in names.items()) and all(key in turn for key in keys)
