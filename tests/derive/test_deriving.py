@@ -12,9 +12,11 @@ import pytest
 import yaml
 
 import toolgram
+from tests import streams
 from tests.derive.turns import TEMPLATES, derived, report_of, source
 from tests.own_format import load_own
 from tests.properties.selection import quarter, some
+from tests.streams import run, sources
 from tests.tables import table
 from tests.work import at_most
 from toolgram.check import check_format
@@ -23,6 +25,7 @@ from toolgram.derive.deriving import derive_format
 from toolgram.derive.result import ToolFormat
 from toolgram.errors import FormatError
 from toolgram.formats import grammar_home
+from toolgram.observing.probes import TOOLS as DECLARED
 from toolgram.pages.formats import page
 from toolgram.spec.as_json import dump
 from toolgram.spec.data import Spec
@@ -273,6 +276,19 @@ def test_every_cut_of_every_message_is_conserved_and_honest(name: str) -> None:
                 assert call.status != "complete" or call.arguments == other.arguments
                 only_name = call.arguments == "{}"  # where a call may end behind its name, and nobody says that it does
                 assert only_name or other.arguments.startswith(call.arguments), probe.output[:end]
+
+
+@pytest.mark.parametrize("name", quarter(NAMES, "test_where_functions_are_declared_nothing_is_lost_at_the_beginning"))
+def test_where_functions_are_declared_nothing_is_lost_at_the_beginning(name: str) -> None:
+    """A call may begin at the beginning of a line, and the output begins one, whatever stands there."""
+    fmt = derived(name)
+    for text in ("Good morning.", *(probe.output for probe in report_of(fmt).probes[:6])):
+        for prefix in (None, "", "<|user|>\nHello.<|end|>\n"):
+            events, message = run(fmt, text, tools=DECLARED, prefix=prefix)
+            parsed = fmt.parse(text, DECLARED, prefix)
+            assert sources(events) == text
+            assert (message.content, message.reasoning) == (parsed.content, parsed.reasoning)
+            assert streams.calls_of(message) == streams.calls_of(parsed)
 
 
 def test_a_closing_marker_repeats_the_whole_key() -> None:
