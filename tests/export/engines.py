@@ -13,11 +13,17 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
+import pytest
 
 END = "<eos>"
+NEEDED = pytest.mark.skipif(
+    not all(map(find_spec, ("llguidance", "tvm_ffi", "numpy", "jsonschema", "jsonschema_rs"))),
+    reason="the engines are not here: make test installs them",
+)
 
 
 def _stub(name: str) -> types.ModuleType:

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 import toolgram
+from tests.export.engines import NEEDED
 from tests.export.measuring import TOOLS, WRITTEN, accepts
 
-for engine in ("llguidance", "tvm_ffi", "numpy"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("accepted.yaml").read_text(encoding="utf-8"))
 

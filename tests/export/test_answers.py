@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.export.engines import END, Llguidance, Xgrammar, vocabulary
+from tests.export.engines import END, NEEDED, Llguidance, Xgrammar, vocabulary
 from tests.integrations.cases import TOOLS, TURNS, without_stop
 from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import every_format
 from toolgram.observing.paths import canonical_outputs
 
-for engine in ("llguidance", "tvm_ffi", "numpy"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 SAID = {"content", "unicode content", "content that is a list", "call", "content, call", "unicode call", "escapes"}
 SAID |= {"no arguments"}

@@ -4,12 +4,14 @@ the token mask writes nothing but complete, valid calls."""
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
 import pytest
 
 import toolgram
-from tests.export.engines import Engines, plain_engines
+from tests.export.engines import NEEDED, Engines, plain_engines
 from tests.export.measuring import (
     PROMPTS,
     SAMPLES,
@@ -23,13 +25,12 @@ from tests.export.measuring import (
     words_of,
 )
 from tests.export.writing import random_output
-from tests.properties.selection import every_format, quarter
+from tests.properties.selection import every_format, formats_of, quarter
 from tests.tables import table
 from tests.work import at_most
 from toolgram.export import export_request, expression
 
-for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 
 @pytest.mark.parametrize("target", WRITTEN)
@@ -43,19 +44,15 @@ def test_every_export_in_its_engine(name: str, target: str) -> None:
 
 @pytest.mark.parametrize("target", WRITTEN)
 def test_definitions_of_two_functions_are_told_apart(target: str) -> None:
-    def trees(name: str, kind: str) -> dict[str, Any]:
-        node = tool("", {"v": {"type": kind}, "inner": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, ["v"])
-        schema = {"n": node["function"]["parameters"]}
-        return tool(name, {"all": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, ["all"], **{"$defs": schema})
-
-    def taken(value: str) -> bool:
+    tools = []
+    for name, kind in (("numbers", "integer"), ("words", "string")):
+        listed = {"type": "array", "items": {"$ref": "#/$defs/n"}}
+        node = tool("", {"v": {"type": kind}, "inner": listed}, ["v"])["function"]["parameters"]
+        tools.append(tool(name, {"all": listed}, ["all"], **{"$defs": {"n": node}}))
+    for value, fits in (("2", True), ('"two"', False)):
         inner = f'{{"all": [{{"v": 1, "inner": [{{"v": {value}}}]}}]}}'
         call = f'<tool_call>\n{{"name": "numbers", "arguments": {inner}}}\n</tool_call>'
-        return accepts("hermes", target, call, tools, tool_choice="required")
-
-    tools = [trees("numbers", "integer"), trees("words", "string")]
-    assert taken("2")
-    assert not taken('"two"')
+        assert accepts("hermes", target, call, tools, tool_choice="required") == fits
 
 
 # --- values in the format's own notation --------------------------------------------------------------------------
@@ -147,49 +144,38 @@ def test_llguidance_holds_a_raw_value_to_its_length(limits: dict[str, int]) -> N
 # --- names and items that begin alike -----------------------------------------------------------------------------
 
 
-def takes_what_is_written(name: str, tools: list[dict[str, Any]], **request: Any) -> None:
+BEGIN_ALIKE = table(__file__, "begin_alike")
+ALIKE = {
+    "arguments": [tool(each, BEGIN_ALIKE, ["city"], additionalProperties=True) for each in ("find", "find_all")],
+    # Where text may be as well, a name is no pieces: the lexer would go on with the text after the first.
+    "functions": [tool(f"update_row_{at}", {}) for at in (1, 12, 2, 30, 38, 4)],
+    # The longer one is cut, also inside of what is repeated.
+    "items": [tool("f", {"a": {"type": "array", "items": {"enum": [1, 100]}, "maxItems": 3}})],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *product(formats_of("names that begin alike"), ("arguments", "functions")),
+        *product(("functiongemma", "gemma4", "minimax_m3", "qwen3_coder", "lfm2"), ("items",)),
+    ],
+)
+def test_what_begins_alike_is_taken_as_it_is_written(name: str, kind: str) -> None:
     """llguidance accepts what the expression of a request writes, also where a lexer could take a longer piece.
 
     A lexer goes on with the longest piece that may be there, and does not come back to a shorter one.
     """
-    fmt, prefix = toolgram.get_format(name), PROMPTS.get(name)
-    made = exported(fmt, "llguidance", tools, prefix=prefix, **request)
+    fmt, prefix, tools = toolgram.get_format(name), PROMPTS.get(name), ALIKE[kind]
+    request: dict[str, Any] = {"tool_choice": "required", "reasoning": False} if kind == "items" else {}
+    with at_most(calls=1_000_000) if kind == "items" else nullcontext():
+        made = exported(fmt, "llguidance", tools, prefix=prefix, **request)
     root, triggers = expression(fmt, export_request(tools, **request), prefix, lambda words: None)
     engine = Engines(words_of(fmt, tools, triggers)).load("llguidance", made.text)
     rng = random.Random(0)
     for _ in range(30):
         text = random_output(root, rng)
         assert engine.accepts(text), text
-
-
-@every_format
-def test_arguments_whose_names_begin_alike(name: str) -> None:
-    properties = {
-        "city": {"type": "string"},
-        "city0": {"type": "integer", "minimum": 0, "maximum": 20},
-        "count": {"type": "number"},
-        "c": {"type": "boolean"},
-        "cities": {"type": "array", "items": {"type": "integer", "minimum": 3, "maximum": 30}},
-        "kind": {"enum": ["a", "ab", 1, 12]},
-    }
-    tools = [tool(each, properties, ["city"], additionalProperties=True) for each in ("find", "find_all")]
-    takes_what_is_written(name, tools)
-
-
-@every_format
-def test_functions_whose_names_begin_alike(name: str) -> None:
-    """Where text may be as well, a name is no pieces: the lexer would go on with the text after the first."""
-    takes_what_is_written(name, [tool(f"update_row_{at}", {}) for at in (1, 12, 2, 30, 38, 4)])
-
-
-@pytest.mark.parametrize("name", ["functiongemma", "gemma4", "minimax_m3", "qwen3_coder", "lfm2"])
-def test_items_of_which_one_begins_another(name: str) -> None:
-    """The longer one is cut, also inside of what is repeated."""
-    items = {"type": "array", "items": {"enum": [1, 100]}, "maxItems": 3}
-    tools = [tool("f", {"a": items})]
-    with at_most(calls=1_000_000):
-        toolgram.get_format(name).export("llguidance", tools, "required", reasoning=False)
-    takes_what_is_written(name, tools, tool_choice="required", reasoning=False)
 
 
 @pytest.mark.parametrize("name", toolgram.format_names())

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import toolgram
+from tests.cli.running import check_row, rows_beside, run
 from tests.export.measuring import TOOLS, tool
 from tests.properties.selection import every_format, formats_of
 from tests.tables import table
@@ -50,14 +51,9 @@ def test_the_text_does_not_depend_on_the_process() -> None:
         "  text = toolgram.get_format(name).export(target, TOOLS).text\n"
         "  print(name, target, hashlib.sha256(text.encode()).hexdigest())\n"
     )
-    root = Path(__file__).parents[2]
-    seen = set()
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        run = subprocess.run(
-            [sys.executable, "-c", code], env=environment, cwd=root, capture_output=True, text=True, check=True
-        )
-        seen.add(run.stdout)
+    root, command = Path(__file__).parents[2], [sys.executable, "-c", code]
+    environments = ({**os.environ, "PYTHONHASHSEED": seed} for seed in "12")
+    seen = {subprocess.check_output(command, env=each, cwd=root, text=True) for each in environments}
     assert len(seen) == 1
 
 
@@ -103,14 +99,32 @@ def test_one_clear_error(request_: dict[str, Any], words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_custom_tool_with_a_schema_is_a_function() -> None:
-    schema = {"type": "object", "properties": {}}
-    for target in TARGETS:
-        tool_ = {"type": "custom", "name": "f", "input_schema": schema}
-        assert toolgram.get_format("hermes").export(target, [tool_]).text
-
-
 def test_a_name_that_a_format_cannot_write() -> None:
     with pytest.raises(toolgram.ToolgramError, match="cannot be called in functionary_v3_2"):
         toolgram.get_format("functionary_v3_2").export("gbnf", [tool("a>>>b", {})])
     toolgram.get_format("hermes").export("xgrammar", [tool("two words", {})])  # a name in JSON is any text
+
+
+# --- the command; `commands.yaml` has what fits in a row ----------------------------------------------------------
+
+
+def test_the_help_names_every_target() -> None:
+    result = run("export", "--help")
+    assert result.exit_code == 0
+    assert all(target in result.stdout for target in TARGETS)
+
+
+def test_a_file_and_the_options_of_an_export(tmp_path: Path) -> None:
+    tools, grammar = tmp_path / "tools.json", tmp_path / "hermes.gbnf"
+    declared = [tool("f", {"a": {"type": "string", "maxLength": 3}})]
+    tools.write_text(json.dumps(declared), encoding="utf-8")
+    result = run("export", "hermes", "-t", "gbnf", "--tools", tools, "--open-objects", "-o", grammar)
+    assert (result.exit_code, result.stdout) == (0, "")
+    made = toolgram.get_format("hermes").export("gbnf", declared, open_objects=True)
+    assert grammar.read_text(encoding="utf-8") == made.text
+    assert "is closed" not in result.stderr
+
+
+@pytest.mark.parametrize("row", rows_beside(__file__), ids=lambda row: row["run"])
+def test_the_command(row: dict[str, Any], root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_row(row, root, tmp_path, monkeypatch)

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.export.engines import plain_engines
+from tests.export.engines import NEEDED, plain_engines
 from tests.export.measuring import WRITTEN, tool
 from tests.export.schema_pool import TEXT, chained, nested
 from toolgram import ToolgramError
 
-for engine in ("llguidance", "tvm_ffi", "numpy"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 MOST_TEXT, MOST_MEMORY = 2_000_000, 30_000_000
 

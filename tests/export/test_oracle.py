@@ -11,7 +11,7 @@ import pytest
 
 import toolgram
 from tests.export import oracle
-from tests.export.engines import Engine, plain_engines
+from tests.export.engines import NEEDED, Engine, plain_engines
 from tests.export.measuring import PROMPTS, WRITTEN, tool
 from tests.export.writing import mutated, random_output
 from tests.properties.selection import every_format
@@ -20,8 +20,7 @@ from toolgram.export import expressions as ex
 from toolgram.export.ebnf import excluded
 from toolgram.export.passes import changed
 
-for engine in ("llguidance", "tvm_ffi", "numpy"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 TEXT: dict[str, Any] = {"type": "string"}
 # Few arguments, and no forms that an engine does not count: of these, a grammar keeps everything.

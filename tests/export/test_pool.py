@@ -6,12 +6,12 @@ import random
 
 import pytest
 
+from tests.export.engines import NEEDED
 from tests.export.measuring import DEEP, WRITTEN
 from tests.export.schema_pool import pool
 from tests.properties.selection import every_format, seed
 
-for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema_rs"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 NAMES = list(pool())
 

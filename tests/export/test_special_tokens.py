@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import toolgram
-from tests.export.engines import Engine, Engines, sample_tokens
+from tests.export.engines import NEEDED, Engine, Engines, sample_tokens
 from tests.export.measuring import TOOLS, problem_in, required_of, tool, words_of
 from tests.export.writing import random_output
 from tests.integrations.writers import WRITERS, Turn
@@ -19,12 +19,10 @@ from toolgram.errors import ToolgramError
 from toolgram.export import export_request, expression
 from toolgram.spec.data import Literal
 
-for engine in ("llguidance", "tvm_ffi", "numpy"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 # GBNF with tokens is llama.cpp's alone: xgrammar, which runs it elsewhere, does not read that form
 BY_ID = ("llguidance", "structural_tag", "ebnf")
-BY_NAME = ("llguidance", "structural_tag")
 
 
 def special_of(fmt: toolgram.Format) -> tuple[str, ...]:
@@ -36,15 +34,15 @@ def special_of(fmt: toolgram.Format) -> tuple[str, ...]:
     return tuple(shape.text for shape in shapes if isinstance(shape, Literal) and shape.text in written)
 
 
+def ids_of(fmt: toolgram.Format) -> dict[str, int]:
+    """The special tokens of a format, with the ids that they have after the bytes."""
+    return {text: 256 + at for at, text in enumerate(special_of(fmt))}
+
+
 FORMATS = tuple(name for name in formats_of("test_special_tokens") if special_of(toolgram.get_format(name)))
 NAMED = tuple(
     name for name in FORMATS if all(text[0] == "<" for text in special_of(toolgram.get_format(name)))
 )  # the others' markers look like `[TOOL_CALLS]`, which only a structural tag can name
-
-
-def ids_of(fmt: toolgram.Format) -> dict[str, int]:
-    """The special tokens of a format, with the ids that they have after the bytes."""
-    return {text: 256 + at for at, text in enumerate(special_of(fmt))}
 
 
 def tokens_of(text: str, ids: Mapping[str, int]) -> list[int]:
@@ -63,11 +61,19 @@ def is_under_masks(engine: Engine, tokens: Sequence[int]) -> bool:
     return engine.vocab.eos_token_id in matcher.allowed()
 
 
-def accepts_only_tokens(name: str, target: str, given: Mapping[str, int] | Sequence[str]) -> None:
+WAYS = [(name, target, "id") for name in FORMATS for target in BY_ID]
+WAYS += [(name, target, "name") for name in NAMED for target in ("llguidance", "structural_tag")]
+WAYS += [(name, "structural_tag", "name") for name in ("mistral_v3", "mistral_v11") if name not in NAMED]
+
+
+@pytest.mark.parametrize(("name", "target", "given"), WAYS)
+def test_what_is_a_token_is_taken_as_that_alone(name: str, target: str, given: str) -> None:
+    """By its id, or by its name where the target has one; a structural tag names any token."""
     fmt = toolgram.get_format(name)
     ids = ids_of(fmt)
     special = tuple(ids)
-    made = fmt.export(target, TOOLS, special_tokens=given)
+    made = fmt.export(target, TOOLS, special_tokens=ids if given == "id" else special)
+    assert given == "id" or not any("has no name" in note for note in made.notes)
     engine = Engines(special=special).load(target, made.text)
     root, _ = expression(fmt, export_request(TOOLS), None, lambda words: None)
     rng = random.Random(name)
@@ -126,26 +132,6 @@ def test_what_is_sampled_with_ids_is_read_with_ids(name: str, target: str) -> No
         assert parser.message.tool_calls or (quoted and any(f"`{mark}" in text for mark in fmt.program.markers)), text
 
 
-@pytest.mark.parametrize("target", BY_ID)
-@pytest.mark.parametrize("name", FORMATS)
-def test_by_id(name: str, target: str) -> None:
-    accepts_only_tokens(name, target, ids_of(toolgram.get_format(name)))
-
-
-@pytest.mark.parametrize("target", BY_NAME)
-@pytest.mark.parametrize("name", NAMED)
-def test_by_name(name: str, target: str) -> None:
-    special = special_of(toolgram.get_format(name))
-    made = toolgram.get_format(name).export(target, TOOLS, special_tokens=special)
-    assert not any("has no name" in note for note in made.notes)
-    accepts_only_tokens(name, target, special)
-
-
-@pytest.mark.parametrize("name", ["mistral_v3", "mistral_v11"])
-def test_a_structural_tag_names_any_token(name: str) -> None:
-    accepts_only_tokens(name, "structural_tag", special_of(toolgram.get_format(name)))
-
-
 def test_a_raw_value_ends_where_it_first_may() -> None:
     """Else llguidance would have no mask after the value, where nothing but a token may come."""
     fmt = toolgram.get_format("glm47")
@@ -171,6 +157,8 @@ def test_what_has_no_name_is_text_and_said() -> None:
 
 def test_gbnf_has_both_forms() -> None:
     fmt = toolgram.get_format("hermes")
+    with pytest.raises(ToolgramError, match="'<tool_call>' has -1"):  # an id is a number of the vocabulary
+        fmt.export("gbnf", TOOLS, special_tokens={"<tool_call>": -1})
     by_id = fmt.export("gbnf", TOOLS, "required", special_tokens={"<tool_call>": 7, "</tool_call>": 8}).text
     assert "<[7]>" in by_id
     assert "<[8]>" in by_id
@@ -188,8 +176,3 @@ def test_tokens_are_triggers_as_texts_are() -> None:
     assert as_text.triggers == as_token.triggers == ("<tool_call>",)
     assert not any("lazy" in note for note in (*as_text.notes, *as_token.notes))
     assert any("lazy" in note for note in toolgram.get_format("gpt_oss").export("gbnf", TOOLS).notes)
-
-
-def test_an_id_is_a_number_of_the_vocabulary() -> None:
-    with pytest.raises(ToolgramError, match="'<tool_call>' has -1"):
-        toolgram.get_format("hermes").export("llguidance", TOOLS, special_tokens={"<tool_call>": -1})

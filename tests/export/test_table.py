@@ -6,15 +6,12 @@ import csv
 import hashlib
 from pathlib import Path
 
-import pytest
-
 import toolgram
-from tests.export.engines import import_xgrammar
+from tests.export.engines import NEEDED, import_xgrammar
 from tests.export.measuring import TOOLS, WRITTEN
 from tests.properties.selection import formats_of
 
-for engine in ("llguidance", "tvm_ffi", "numpy", "jsonschema"):
-    pytest.importorskip(engine, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 ROWS = Path(__file__).parents[2] / "docs" / "data" / "exports.csv"
 

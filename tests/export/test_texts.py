@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
-from tests.export.engines import plain_engines
+from tests.export.engines import NEEDED, plain_engines
 from tests.export.measuring import PROMPTS, WRITTEN, accepts, tool
 from tests.export.writing import random_output, taken
 from tests.properties.selection import formats_of
@@ -19,8 +19,7 @@ from toolgram.export.ebnf import excluded, is_told_apart
 from toolgram.export.expressions import Forbidden, Text, inside
 from toolgram.export.texts import reaches_into
 
-for package in ("llguidance", "tvm_ffi", "numpy"):
-    pytest.importorskip(package, reason="the engines are not here: make test installs them")
+pytestmark = NEEDED
 
 
 @given(
