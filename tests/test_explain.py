@@ -77,18 +77,6 @@ def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     assert explanation.path[-1].dest == "ALL_TOOLS_COMPLETE"
 
 
-@pytest.mark.parametrize("name", WELL_FORMED)
-@pytest.mark.parametrize("wrong", WELL_FORMED)
-def test_the_format_that_a_text_is_written_in_comes_first(name: str, wrong: str) -> None:
-    both = {"mistral_v3", "mistral_v11"}  # each reads the calls of the other
-    if name != wrong and {name, wrong} != both:
-        explanation = told(wrong, WELL_FORMED[name])
-        first = explanation.alternatives[0]
-        assert first.name == name or {first.name, name} == both
-        assert first.better
-        assert f"`toolgram parse --format {first.name}` finds" in explanation.verdict
-
-
 def test_a_marker_tells_the_other_format() -> None:
     assert told("llama3_json", '[TOOL_CALLS]f[ARGS]{"a": 1}').verdict == (
         "No call was found. The text holds a marker of mistral_v11 ([TOOL_CALLS]), and "

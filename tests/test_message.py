@@ -10,24 +10,9 @@ import pytest
 import toolgram
 from tests.streams import without_ids
 from toolgram.anomalies import KINDS
-from toolgram.message import MessageBuilder
 
 CALL = '[TOOL_CALLS]f[ARGS]{"a": 1}'
 TOOLS = [{"type": "function", "function": {"name": "g", "parameters": {}}}]
-
-
-def test_a_message_grows_with_the_stream() -> None:
-    parser = toolgram.get_format("mistral_v11").parser()
-    parser.feed("Hi ")
-    assert parser.message.content == "Hi"
-    assert parser.message.finish_reason is None
-    parser.feed("you." + CALL[:-1])
-    assert parser.message.content == "Hi you."
-    assert parser.message.tool_calls[0].status == "truncated"
-    parser.feed(CALL[-1])
-    parser.close()
-    assert parser.message.tool_calls[0].arguments == '{"a": 1}'
-    assert parser.message.finish_reason == "tool_calls"
 
 
 def test_a_message_is_a_copy() -> None:
@@ -38,29 +23,6 @@ def test_a_message_is_a_copy() -> None:
     first.anomalies[0].text = "changed"
     assert parser.message.tool_calls[0].name == "f"
     assert parser.message.anomalies[0].text == "f"
-
-
-def test_neighbouring_malformed_text_is_one_anomaly() -> None:
-    fmt = toolgram.get_format("mistral_v11")
-    text = '[TOOL_CALLS]f[ARGS]{"a": ], "b": [1, 2]} fine [TOOL_CALLS] docs.'
-    parser = fmt.parser()
-    for character in text:
-        parser.feed(character)
-    parser.close()
-    assert parser.message.to_dict()["anomalies"] == fmt.parse(text).to_dict()["anomalies"]
-    kinds = [anomaly.kind for anomaly in parser.message.anomalies]
-    assert kinds == ["malformed", "malformed"]
-
-
-@pytest.mark.parametrize("tools", [[{}], [{"function": None}], [{"function": {"name": 3}}], ["x"], [None]])
-def test_tools_of_an_unknown_shape_are_an_error_at_once(tools: list[object]) -> None:
-    with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: .* Known shapes: "):
-        toolgram.get_format("mistral_v11").parser(tools=tools)
-
-
-def test_nothing_is_an_empty_message() -> None:
-    message = MessageBuilder().message()
-    assert (message.content, message.reasoning, message.tool_calls, message.anomalies) == (None, None, [], [])
 
 
 def test_every_kind_of_anomaly_is_on_the_page() -> None:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 import toolgram
@@ -47,31 +46,6 @@ def test_a_failing_format_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "mistral_v11  proved" in output
     assert "broken  not proved" in output
     assert "unknown format 'no_such_format'" in output
-
-
-FAULTS: dict[str, tuple[Callable[[str, str], tuple[str, str]], str, str]] = {
-    "grammar syntax": (lambda g, m: (g.replace("start: (", "start: ((", 1), m), "own.lark:", "not a Lark grammar"),
-    "recursion": (
-        lambda g, m: (
-            g.replace("THINK _thought* (END_THINK", "THINK (_thought | reasoning)* (END_THINK", 1),
-            m,
-        ),
-        "own.lark:",
-        "rule reasoning is recursive",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_is_one_error_with_place_and_remedy(tmp_path: Path, fault: str) -> None:
-    change, place, problem = FAULTS[fault]
-    status, output = run(*files(tmp_path, "own", change))
-    assert status == 1
-    assert output.count("FAIL") == (2 if fault == "recursion" else 1)  # with and without repairs
-    assert place in output
-    assert problem in output
-    assert "remedy" in output
-    assert "Traceback" not in output
 
 
 def test_half_a_format_is_a_mistake_in_the_command(tmp_path: Path) -> None:

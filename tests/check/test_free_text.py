@@ -36,8 +36,7 @@ def defining(tmp_path: Path, name: str, terminal: str, pattern: str) -> Format:
 
 
 @pytest.mark.parametrize(
-    ("name", "terminal", "pattern", "problem"),
-    table(__file__, "a_definition_that_differs_is_reported"),
+    ("name", "terminal", "pattern", "problem"), table(__file__, "a_definition_that_differs_is_reported")
 )
 def test_a_definition_that_differs_is_reported(
     name: str, terminal: str, pattern: str, problem: str, tmp_path: Path

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.generators.json_breakages import broken
-from tests.islands.test_json_repairs import OUTPUTS
-from tests.islands.test_nested_elements import MARK, TOOLS, output
-from tests.islands.test_python_repairs import LISTED
+from tests.islands.test_json_values import OUTPUTS
+from tests.islands.test_python_literals import LISTED
+from tests.islands.test_tagged_values import MARK, TOOLS, output
 from tests.streams import assert_same_however_split, check_events, cut
 from toolgram.events import ToolCallEnd
 

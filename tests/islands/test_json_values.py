@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolgram
+from tests.page_parts import part
+from tests.repairs_table import PAGE, PART, counts, table
 from tests.strategies import chunkings
+from tests.streams import cut, run, sources
 from toolgram.islands import json_values
 from toolgram.islands.json_values import BROKEN, JsonScanner
-from toolgram.limits import MAX_DEPTH
+from toolgram.limits import MAX_DEPTH, MAX_DIGITS
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
@@ -103,3 +107,55 @@ def test_a_skip_takes_all_blanks(text: str, state: int, blanks: int, data: st.Da
     text = text[:at] + " " * blanks + text[at:]
     end = json_values._skip(state, text, at, MAX_DEPTH)
     assert text[end : end + 1] not in tuple(" \t\r\n")
+
+
+# --- local deviations are repaired on the way, and never retracted --------------------------------------------------
+
+
+OUTPUTS = {
+    "hermes": '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>',
+    "mistral_v11": "[TOOL_CALLS]f[ARGS]%s",
+    "mistral_v3": '[TOOL_CALLS][{"name": "f", "arguments": %s}]',
+    "granite_3": '<|tool_call|>[{"name": "f", "arguments": %s}]',
+    "llama3_json": '<|python_tag|>{"name": "f", "parameters": %s}',
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("written", ['{"a": [12, -%s], "b": 3}', '{"a": [%s], }', "{'a': %s}", '"{\\"a\\": %s}"'])
+def test_an_integer_that_python_refuses_is_no_argument(name: str, written: str) -> None:
+    if written[0] == '"' and name == "mistral_v11":
+        return  # whose arguments are never a string
+    for digits in (MAX_DIGITS - 1, MAX_DIGITS, MAX_DIGITS + 1, 5000):
+        for size in (1, 3, 16, 17, 10_000):
+            text = OUTPUTS[name] % (written % ("7" * digits))
+            _, message = run(toolgram.get_format(name), cut(text, size))
+            lengths = [(call.status, len(call.arguments)) for call in message.tool_calls]
+            failed = [len(call.arguments) for call in message.malformed]
+            if written.endswith("3}"):
+                assert (lengths, failed) == (
+                    ([("complete", digits + 22)], []) if digits <= MAX_DIGITS else ([], [4312])
+                )
+            assert [status for status, _ in lengths] == ["complete"] * (digits <= MAX_DIGITS)
+
+
+def test_work_on_what_waits_is_bounded() -> None:
+    """A comma with a long run of blanks after it is decided after 64 of them."""
+    parser = toolgram.get_format("mistral_v11").parser()
+    parser.feed('[TOOL_CALLS]f[ARGS]{"a": 1,')
+    for _ in range(1000):
+        parser.feed(" ")
+        assert len(json.dumps(parser.snapshot())) < 1500
+
+
+def test_the_page_beside_json_repair_is_not_older_than_the_code() -> None:
+    assert part(PAGE, *PART) == table(counts())
+
+
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+def test_a_repair_in_a_list_ends_where_its_call_does(size: int) -> None:
+    """A missing comma after arguments, and then no colon: the call before it is read, and the list is read on."""
+    text = '[TOOL_CALLS][{"name": "a", "arguments": "{}"\n "f" , "arguments": "{}"}, {"name": "b", "arguments": {}}]'
+    events, message = run(toolgram.get_format("mistral_v3"), cut(text, size))
+    assert sources(events) == text
+    assert [(call.name, call.status) for call in message.tool_calls][:1] == [("a", "complete")]

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import product
+from itertools import combinations, product
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from toolgram.islands import MarkedValue
+import toolgram
+from tests.streams import cut, run
+from tests.tables import table
+from toolgram.islands import MarkedValue, plain_value
 from toolgram.islands.escaped_values import EscapedValue
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import Types
@@ -75,3 +81,96 @@ def test_an_escaped_literal_that_breaks_or_is_cut_off_says_how_far_it_was_writte
     assert read(["[\\", '"a', '\\"'], value)[:3] == ('["a', 6, 4)
     value = TaggedValue(frozenset({"array"}))
     assert read(["[\\x"], value) == ("[", 2, 1, "broken")
+
+
+# --- a value that is plain is what its island reads -----------------------------------------------------------------
+
+
+NAMES = ("string", "integer", "number", "boolean", "null", "array", "object")
+TYPES: list[Types] = [None, *(frozenset(each) for size in (1, 2, 3) for each in combinations(NAMES, size))]
+SPELLED = ("", "0", "-0", "7", "07", "-7", "1.5", "1.", "-0.25", "1e5", "9" * 40, "true", "True", "false", "null",
+           "None", "nullable", "text", " 7", "7 ", " text ", "[1]", '"x"', "a\nb", "'x'", "\\n", "\x01", "é\u2028",
+           "\ud800")  # fmt: skip
+
+
+def read_raw(raw: str, types: Types, trimmed: bool) -> tuple[str, Any]:
+    value = TaggedValue(types, False, trimmed)
+    written = ""
+    if raw:
+        value.read(raw, 0, False)
+        written = value.out
+    written += value.finish()
+    return written, (value.odd, value.broken, value.repairs)
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+@given(raw=st.one_of(st.sampled_from(SPELLED), st.text(max_size=8), st.floats().map(str), st.integers().map(str)),
+       types=st.sampled_from(TYPES))  # fmt: skip
+def test_a_plain_value_is_what_its_island_reads(raw: str, types: Types, trimmed: bool) -> None:
+    plain = plain_value("tagged", "trimmed" if trimmed else "", types, raw)
+    if plain is not None:
+        assert read_raw(raw, types, trimmed) == (plain, (False, False, []))
+
+
+@pytest.mark.parametrize("raw", SPELLED, ids=ascii)
+def test_spellings(raw: str) -> None:
+    for types in TYPES:
+        plain = plain_value("tagged", "", types, raw)
+        assert plain is None or read_raw(raw, types, False) == (plain, (False, False, [])), types
+
+
+def test_some_values_are_plain() -> None:
+    assert plain_value("tagged", "", None, "7") == "7"
+    assert plain_value("tagged", "", frozenset({"number"}), "1.5") == "1.5"
+    assert plain_value("tagged", "", frozenset({"boolean"}), "true") == "true"
+    assert plain_value("tagged", "", frozenset({"string"}), "true") == '"true"'
+    assert plain_value("tagged", "json", None, "7") is None
+
+
+# --- values with elements inside ------------------------------------------------------------------------------------
+
+
+MARK = "]<]minimax[>["
+SCHEMA = table(__file__, "schema")
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+
+
+def output(elements: str) -> str:
+    """A call with these arguments, each tag with its mark."""
+    block = f'<tool_call>\n<invoke name="f">{elements}</invoke>\n</tool_call>'
+    return block.replace("<", f"{MARK}<")
+
+
+def test_elements_are_nested_no_deeper_than_a_limit() -> None:
+    deep = "<n>" * 127 + "1" + "</n>" * 127
+    fmt = toolgram.get_format("minimax_m3")
+    assert [call.status for call in fmt.parse(output(f"<free>{deep}</free>"), TOOLS).tool_calls] == ["complete"]
+    message = fmt.parse(output(f"<free><n>{deep}</n></free>"), TOOLS)
+    assert [call.name for call in message.malformed] == ["f"]
+
+
+def test_what_is_declared_is_sent_before_the_value_is_over() -> None:
+    parser = toolgram.get_format("minimax_m3").parser(TOOLS)
+    text = output("<rows><item><n>1</n></item><item><n>2").split("</invoke>")[0].removesuffix(MARK)
+    events = parser.feed(text)
+    written = "".join(event.arguments for event in events if event.type == "tool_call_delta")
+    assert written == '{"rows": [{"n": 1}, {"n": '
+
+
+# --- what is spelled as a number in a notation whose strings have quotes --------------------------------------------
+
+
+NUMBERS = ["0", "-0", "7", "-12", "1.50", "0.5e+3", "9.000009E5", "1e5", "12345678901234567890"]
+TEXTS = ["007", "1.2.3", "5 apples", "1e", "- 4", ".5", "+1"]
+
+
+@pytest.mark.parametrize("written", [*NUMBERS, *TEXTS])
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("name", ["functiongemma", "gemma4"])
+def test_a_value_without_quotes_inside_another(name: str, written: str, size: int) -> None:
+    call = {"functiongemma": "<start_function_call>{}<end_function_call>", "gemma4": "<|tool_call>{}<tool_call|>"}[name]
+    text = call.replace("{}", f"call:f{{a:{{b:{written}}},c:[{written}]}}")
+    _, message = run(toolgram.get_format(name), cut(text, size))
+    (found,) = message.tool_calls
+    value = written if written in TEXTS else json.loads(written)
+    assert json.loads(found.arguments) == {"a": {"b": value}, "c": [value]}
