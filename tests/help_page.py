@@ -1,6 +1,6 @@
 """The reference of the command line: what each command prints for `--help`, as one page.
 
-`python -m tests.help_page --write docs/reference/cli.md` writes it, and tests/test_help_page.py compares.
+`python -m tests.help_page --write docs/reference/cli.md` writes it, and tests/test_reference_pages.py compares.
 """
 
 from __future__ import annotations

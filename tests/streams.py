@@ -16,16 +16,7 @@ from typing import Any
 import toolgram
 from tests.json_prefix import is_json_prefix
 from toolgram.call_ids import random_call_ids
-from toolgram.events import (
-    Content,
-    Dropped,
-    Event,
-    Malformed,
-    Reasoning,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 
 WHOLE = 0
 CUT_SIZES = (WHOLE, 1, 2, 3, 5)

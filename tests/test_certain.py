@@ -27,8 +27,7 @@ HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n
 
 
 @pytest.mark.parametrize(
-    ("made", "calls", "expected"),
-    table(__file__, "a_call_that_was_not_made_is_wrong_and_one_that_is_not_read_is_lost"),
+    ("made", "calls", "expected"), table(__file__, "a_call_that_was_not_made_is_wrong_and_one_that_is_not_read_is_lost")
 )
 def test_a_call_that_was_not_made_is_wrong_and_one_that_is_not_read_is_lost(
     made: Calls, calls: Calls, expected: str

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolgram
+from tests import commits
 from tests.release.notes import notes
 
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
@@ -31,3 +32,21 @@ def test_the_released_version_has_notes() -> None:
 def test_a_version_without_notes_is_no_release() -> None:
     with pytest.raises(SystemExit, match="no notes for 9"):
         notes("9.9.9")
+
+
+# --- what `make commits` asks of a commit ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("subject", "body", "words"),
+    [
+        ("Close values at the next opener", "Values without a closer took the next call.", []),
+        ("x" * (commits.LONGEST + 1), "Why.", ["more than 72"]),
+        ("Close values.", "Why.", ["ends with a period"]),
+        ("Close values", "\n", ["no body"]),
+    ],
+)
+def test_a_commit(subject: str, body: str, words: list[str]) -> None:
+    found = commits.faults("abc", subject, body)
+    assert len(found) == len(words)
+    assert all(word in fault for word, fault in zip(words, found, strict=True))

@@ -99,10 +99,7 @@ def test_an_entry_keeps_its_file_and_line() -> None:
     assert "trigger: CLOSE" in Path(path).read_text(encoding="utf-8").splitlines()[line - 1]
 
 
-@pytest.mark.parametrize(
-    ("entry", "problem", "remedy"),
-    table(__file__, "a_bad_import_is_one_error_with_its_line"),
-)
+@pytest.mark.parametrize(("entry", "problem", "remedy"), table(__file__, "a_bad_import_is_one_error_with_its_line"))
 def test_a_bad_import_is_one_error_with_its_line(entry: str, problem: str, remedy: str) -> None:
     with pytest.raises(FormatError) as caught:
         composed(f"format: {{}}\nmachine:\n  import:\n    - {entry}\n")

@@ -70,11 +70,7 @@ class Torn:
 
 
 @pytest.mark.parametrize(
-    "look",
-    [
-        lambda fmt, text: check(fmt, text)[0],
-        lambda fmt, text: check_widely(fmt, text, fuzz.tools()),
-    ],
+    "look", [lambda fmt, text: check(fmt, text)[0], lambda fmt, text: check_widely(fmt, text, fuzz.tools())]
 )
 def test_a_parser_that_depends_on_the_deltas_is_caught(
     look: Callable[[toolgram.Format, str], Failure | None], monkeypatch: pytest.MonkeyPatch

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import toolgram
 from tests import reference_pages
+from tests.help_page import PAGE, help_page
 from toolgram.anomalies import KINDS, Anomaly
 from toolgram.bulk.report import report
 from toolgram.bulk.summary import Summary
@@ -95,3 +96,10 @@ def test_where_people_read_an_error_its_page_is_named() -> None:
     for api in ("chat", "responses", "messages"):
         said = error_body(api, Refusal("no"))["error"]["message"]
         assert said == "no (see reference/errors/Refusal/)"
+
+
+# --- the page of the command line -----------------------------------------------------------------------------------
+
+
+def test_the_page_is_the_help_of_each_command() -> None:
+    assert PAGE.read_text(encoding="utf-8") == help_page(), "write it again: python -m tests.help_page"

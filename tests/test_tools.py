@@ -265,10 +265,7 @@ _ALL = {"string", "integer", "number", "boolean", "null", "array", "object"}
 DEFS = {"$defs": {"Color": {"enum": ["red", "1"]}, "a/b": {"type": "integer"}}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "types"),
-    table(__file__, "the_types_that_a_schema_allows"),
-)
+@pytest.mark.parametrize(("schema", "types"), table(__file__, "the_types_that_a_schema_allows"))
 def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
     assert types_of(schema, DEFS) == (None if types is None else frozenset(types.split()))
 

@@ -13,7 +13,9 @@ import toolgram
 from tests.own_format import load_own
 from tests.properties.selection import ALL, every_format, seed
 from toolgram.check import Report, check_format, drivers, languages, sanity
+from toolgram.check.exports import violations
 from toolgram.errors import FormatError
+from toolgram.export.building import Builder
 from toolgram.spec.data import Spec, State, Transition
 
 WHOLE_CALL = ("start_call", "no_arguments", "end_call")
@@ -183,3 +185,17 @@ def test_both_drivers_agree_on_longer_sequences(name: str) -> None:
     result = drivers.replay(toolgram.get_format(name), 8 if seed() == ALL else 7)
     assert not result.problem
     assert result.messages > 5, "there are complete outputs among them"
+
+
+# --- the proof of exports -------------------------------------------------------------------------------------------
+
+
+def test_a_call_in_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rule that keeps it out, the proof shows outputs whose call is text: a thought quotes its end."""
+    fmt = toolgram.get_format("hermes")
+    assert not list(violations(fmt))
+    monkeypatch.setattr(Builder, "_without_code", lambda builder, node, forbidden: forbidden)
+    found = list(violations(fmt))
+    assert [each.partition(":")[0] for each in found] == ["required", "required after text", "named"]
+    assert "'<think>Hm `</think>" in found[0]
+    assert all("no call is read in it" in each for each in found)

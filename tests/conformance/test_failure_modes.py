@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import toolgram
+from tests.conformance import judged
+from tests.conformance.judged import AGREE, DISAGREE, OPEN
+from tests.page_parts import part
 from tests.streams import ROOT, SHARED, assert_same_however_split, run
 from tests.suite_told import suite
 from tests.tables import table
@@ -96,3 +100,17 @@ def test_rows_judged_wrong_have_a_page() -> None:
     page = (ROOT / DECISION).read_text(encoding="utf-8")
     for row in JUDGED_WRONG:
         assert row in page, f"{DECISION} does not say why {row} is judged wrong"
+
+
+# --- every case of other parsers' tests -----------------------------------------------------------------------------
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "deviations-judged.md"
+
+
+def test_every_row_has_the_verdict_that_the_page_says(shared: Path) -> None:
+    rows = judged.judged(shared)
+    assert len(rows) == 900
+    assert [each.row.id for each in rows if each.verdict == OPEN] == []
+    assert sum(each.verdict in (AGREE, DISAGREE) for each in rows) > 600
+    assert judged.page(rows).strip() == part(PAGE, *judged.PART), "make judged"

@@ -15,6 +15,7 @@ import toolgram
 from tests.generators.calls_in_halves import IN_VALUE, around_value, simple_call
 from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split
+from toolgram.limits import LONGEST_TAIL
 from toolgram.observing.paths import canonical_outputs
 from toolgram.program.state import STOP, THOUGHT
 
@@ -82,3 +83,46 @@ def test_an_end_of_turn_that_a_thought_spells_does_not_hide_the_one_after_it(nam
         for size in {0, len(after) // 2, len(after)}:
             call = f"{before.removeprefix(thought)}{IN_VALUE}{after[:size]}"
             assert_same_however_split(fmt, f"{thought}Hm. {end}{call}{closer}{end}")
+
+
+# --- strings whose quotes are not escaped ---------------------------------------------------------------------------
+
+
+CALL = '<tool_call>{"name": "f", "arguments": %s}</tool_call>'
+
+
+# By format: the text, where its damaged value begins, and a quote that ends the string if nothing follows it.
+DAMAGED = {
+    "hermes": (CALL % '{"c": "f("a", "b")", "d": 1}', '"a"', 'f("'),
+    "lfm2": ("<|tool_call_start|>[f(c=\"print('a', \"b\")\", y='z'), g(b=2)]<|tool_call_end|>", "print", None),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_cut_gives_a_beginning(name: str, reason: str) -> None:
+    fmt, (text, begin, quote) = toolgram.get_format(name), DAMAGED[name]
+    meant = fmt.parse(text).tool_calls[0].arguments
+    for at in range(text.index(begin), text.rindex(", g" if name == "lfm2" else "}")):
+        if quote and text[:at].endswith(quote):
+            continue  # as in JSON, that quote has ended the string
+        for call in fmt.parse(text[:at], finish_reason=reason).tool_calls[:1]:
+            assert meant.startswith(call.arguments), text[:at]
+            assert call.status == "truncated" or call.arguments == meant, text[:at]
+
+
+@pytest.mark.parametrize("size", [7, 100_000])
+def test_what_is_held_is_bounded(size: int) -> None:
+    for rest in (
+        ', "d": "' + "x" * 3 * LONGEST_TAIL,
+        ' , "", ' * LONGEST_TAIL,
+        '"},' * LONGEST_TAIL,
+        " " * 3 * LONGEST_TAIL,
+    ):
+        parser = toolgram.get_format("hermes").parser()
+        text = CALL[: CALL.index("%")] + '{"c": "f("a"' + rest
+        for at in range(0, len(text), size):
+            parser.feed(text[at : at + size])
+            assert len(parser.snapshot()["buffer"]) <= LONGEST_TAIL + size
+        parser.close()
+        assert not [call for call in parser.message.tool_calls if call.status == "complete"]

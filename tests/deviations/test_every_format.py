@@ -15,8 +15,9 @@ import toolgram
 from tests.deviations.examples import BARE, examples
 from tests.json_prefix import is_object
 from tests.properties.selection import quarter
-from tests.streams import assert_parses, assert_same_however_split, statuses
+from tests.streams import assert_parses, assert_same_however_split, cut, run, statuses
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.limits import MOST_BLANKS
 
 NAMES = toolgram.format_names()
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "integer"}, "days": {"type": "integer"}}}
@@ -110,3 +111,20 @@ def test_closers_too_many_are_no_content(name: str) -> None:
 def test_half_a_surrogate_pair_is_no_name() -> None:
     text = '<tool_call>\n{"name": "\\ud800", "arguments": {}}\n</tool_call>'
     assert_parses("hermes", text, text)
+
+
+# --- a closer that nothing opened, after blanks ---------------------------------------------------------------------
+
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("closer", ["}", "</tool_call>"])
+@pytest.mark.parametrize(("blanks", "is_dropped"), [(0, True), (MOST_BLANKS, True), (MOST_BLANKS + 1, False)])
+def test_a_surplus_closer_after_blanks(closer: str, blanks: int, is_dropped: bool, size: int) -> None:
+    text = CALL + " " * blanks + closer
+    _, message = run(toolgram.get_format("hermes"), cut(text, size))
+    assert [call.status for call in message.tool_calls] == ["complete"]
+    assert (message.content or "").strip() == ("" if is_dropped else closer)
+    assert [each.kind for each in message.anomalies] == ["surplus_closer"] * is_dropped
