@@ -9,6 +9,7 @@ class: the clause, and the first events that differ.
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import random
 import re
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -242,3 +244,23 @@ def report(title: str, tally: Tally, check_again: Callable[[str], Failure | None
     for kind, (count, failure) in sorted(tally.failures.items()):
         small = minimised(failure, check_again)
         print(f"  {kind}: {count:,} texts, such as\n    {small.text!r} {small.detail}", flush=True)
+
+
+def options(program: str, about: str | None) -> argparse.ArgumentParser:
+    """The options of a command that tries texts of formats."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=(about or "").split("\n\n")[0])
+    parser.add_argument("--format", choices=toolgram.format_names(), action="append", help="default: all")
+    parser.add_argument("--workers", type=int, default=2)
+    return parser
+
+
+def try_all(
+    names: Sequence[str], run: Callable[[str], Tally], check_again: Callable[[str, str], Failure | None]
+) -> int:
+    """Run and report each format; 1 where anything failed."""
+    failed = False
+    for name in names:
+        tally = run(name)
+        report(f"\r{name}", tally, partial(check_again, name))
+        failed |= bool(tally.failures)
+    return int(failed)

@@ -10,12 +10,11 @@ its characters; nothing hides in a copied state. `tests.clauses` says what must 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 
 import toolgram
-from tests.clauses import Promised, Tally, check, report, tallied
+from tests.clauses import Promised, Tally, check, options, tallied, try_all
 from tests.generators.alphabet import contexts, critical_alphabet
 
 Task = tuple[str, str, str, int]  # format, beginning, first symbol, symbols after it
@@ -66,20 +65,16 @@ def run(name: str, length: int, after: int, workers: int) -> Tally:
 
 def main() -> int:
     """The command; 1 where anything failed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.exhaustive", description=(__doc__ or "").split("\n\n")[0])
+    parser = options("tests.exhaustive", __doc__)
     parser.add_argument("--length", type=int, default=5, help="symbols from the start of an output (default 5)")
     parser.add_argument("--after", type=int, help="symbols after each context (default: two fewer)")
-    parser.add_argument("--format", choices=toolgram.format_names(), action="append", help="default: all")
-    parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
     after = chosen.length - 2 if chosen.after is None else chosen.after
-    failed = False
-    for name in chosen.format or toolgram.format_names():
-        fmt = toolgram.get_format(name)
-        tally = run(name, chosen.length, after, chosen.workers)
-        report(f"\r{name}", tally, lambda text, fmt=fmt: check(fmt, text)[0])  # type: ignore[misc]
-        failed |= bool(tally.failures)
-    return int(failed)
+    return try_all(
+        chosen.format or toolgram.format_names(),
+        lambda name: run(name, chosen.length, after, chosen.workers),
+        lambda name, text: check(toolgram.get_format(name), text)[0],
+    )
 
 
 if __name__ == "__main__":

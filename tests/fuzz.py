@@ -10,14 +10,13 @@ complete call that the whole contradicts. The same seed gives the same texts.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from functools import lru_cache
 from typing import Any
 
 import toolgram
-from tests.clauses import Failure, Tally, check_widely, report, tallied
+from tests.clauses import Failure, Tally, check_widely, options, tallied, try_all
 from tests.generators.broken_outputs import broken
 from tests.generators.grammar_walks import KEYS, NAMES, walks
 
@@ -74,19 +73,13 @@ def run(name: str, seed: int, characters: int, workers: int) -> Tally:
 
 def main() -> int:
     """The command; 1 where anything failed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").split("\n\n")[0])
+    parser = options("tests.fuzz", __doc__)
     parser.add_argument("--characters", type=int, default=200_000, help="of all formats together (default 200 000)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--format", choices=toolgram.format_names(), action="append", help="default: all")
-    parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
     names = chosen.format or toolgram.format_names()
-    failed = False
-    for name in names:
-        tally = run(name, chosen.seed, chosen.characters // len(names), chosen.workers)
-        report(f"\r{name}", tally, lambda text, name=name: check_one(name, text))  # type: ignore[misc]
-        failed |= bool(tally.failures)
-    return int(failed)
+    size = chosen.characters // len(names)
+    return try_all(names, lambda name: run(name, chosen.seed, size, chosen.workers), check_one)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,17 +17,10 @@ from toolgram.pages.formats import Finding, page, page_name, picture_name, stale
 from toolgram.pages.tables import refreshed
 
 
-@dataclass
-class Stub:
-    name: str
-    ok: bool
-    detail: str
-
-
 def agreed(fmt: toolgram.Format) -> Sequence[Finding]:
     return [
-        Stub("grammar = machine", True, "decided over `NAME` and *all*"),
-        Stub("drivers", False, fmt.spec.machine_path),
+        SimpleNamespace(name="grammar = machine", ok=True, detail="decided over `NAME` and *all*"),
+        SimpleNamespace(name="drivers", ok=False, detail=fmt.spec.machine_path),
     ]
 
 

@@ -55,14 +55,25 @@ def judged(case: dict[str, Any], ask: Ask) -> Any:
 
 
 def test_every_case_fits_the_schema() -> None:
+    """Files are named after ids: the playground finds a case by its id (`ofCase` in playground/state.mjs)."""
     schema = json.loads((SUITE / "schema.json").read_text("utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     tools = json.loads((SUITE / "tools.json").read_text("utf-8"))
     for path in sorted((SUITE / "cases").glob("*.jsonl")):
         for case in map(json.loads, path.read_text("utf-8").strip().split("\n")):
-            assert [error.message for error in validator.iter_errors(case)] == [], case["id"]
+            name = case["id"]
+            assert [error.message for error in validator.iter_errors(case)] == [], name
             assert case.get("tools", "now") in tools
+            assert path.stem == ("made-" if "-made-" in name else "") + name.split("-")[0], name
+            assert "".join(text for text, _ in case.get("pieces", [[case["text"], 0]])) == case["text"]
+
+
+def test_ids_are_unique_and_nothing_is_told_of_a_case_that_is_none() -> None:
+    ids = Counter(case["id"] for case in CASES)
+    assert [name for name, count in ids.items() if count > 1] == []
+    assert {*TOLD} - {*ids} == set()
+    assert sum("pieces" in case for case in CASES) > 20
 
 
 def test_the_generated_cases_are_those_of_the_seed_and_there_are_enough(tmp_path: Path) -> None:
@@ -71,15 +82,6 @@ def test_the_generated_cases_are_those_of_the_seed_and_there_are_enough(tmp_path
         assert path.read_text("utf-8") == (SUITE / "cases" / path.name).read_text("utf-8"), path.name
     assert {case["family"] for case in CASES} == set(toolgram.format_names())
     assert sum(path.stat().st_size for path in (SUITE / "cases").iterdir()) < 5_000_000
-
-
-def test_ids_are_unique_and_pieces_are_the_text() -> None:
-    ids = Counter(case["id"] for case in CASES)
-    assert [name for name, count in ids.items() if count > 1] == []
-    texts = [case for case in CASES if "pieces" in case]
-    assert len(texts) > 20
-    for case in texts:
-        assert "".join(text for text, _ in case["pieces"]) == case["text"]
 
 
 def test_every_clause_has_cases_and_the_readme_names_them_and_the_families() -> None:
@@ -103,14 +105,14 @@ def test_no_case_contradicts_itself() -> None:
             assert all(word in case["text"] for word in words), case["id"]
 
 
-def test_a_right_parser_passes() -> None:
+def test_a_parser_that_is_right_passes_and_one_that_raises_has_not_read_the_case() -> None:
+    """A family that it does not know is left out."""
     result = judged(CASE, right)
     assert result.passed
     assert suite.shares([result])["core"] == (1, 1)
-
-
-def test_a_family_that_a_parser_does_not_know_is_left_out() -> None:
     assert judged(CASE, lambda asked: {"skip": "unknown family"}) is None
+    raised = judged(CASE, lambda asked: {"content": None, "reasoning": None, "calls": [], "raised": "ValueError"})
+    assert "the parser raised ValueError" in raised.faults
 
 
 def _early(asked: dict[str, Any]) -> dict[str, Any]:
@@ -176,18 +178,11 @@ def test_json_that_was_cut_off_is_closed(text: str, value: object) -> None:
 
 
 def test_arguments_of_a_truncated_call_may_be_a_beginning() -> None:
-    whole = {"a": "Paris", "b": 2}
-    for part, begins in [
-        ({}, True),
-        ({"a": "Par"}, True),
-        ({"a": "Paris"}, True),
-        ({"a": "Paris", "b": 2}, True),
-        ({"a": "Par", "b": 2}, False),
-        ({"a": "Paris</"}, False),
-        ({"b": 2}, False),
-        ({"a": "Paris", "b": 2, "c": 1}, False),
-    ]:
-        assert suite.is_beginning(part, whole) is begins
+    whole: dict[str, Any] = {"a": "Paris", "b": 2}
+    beginnings: list[dict[str, Any]] = [{}, {"a": "Par"}, {"a": "Paris"}, whole]
+    others: list[dict[str, Any]] = [{"a": "Par", "b": 2}, {"a": "Paris</"}, {"b": 2}, {**whole, "c": 1}]
+    assert all(suite.is_beginning(part, whole) for part in beginnings)
+    assert not any(suite.is_beginning(part, whole) for part in others)
     assert suite.same(1.0, 1)
     assert not suite.same(True, 1)
 
@@ -242,10 +237,6 @@ def reads(case: dict[str, Any]) -> None:
     assert suite_told.said(seen[0][1]) == TOLD.get(case["id"], {}), case["id"]
 
 
-def test_nothing_is_told_of_a_case_that_is_none() -> None:
-    assert {*TOLD} - {case["id"] for case in CASES} == set()
-
-
 def test_toolgram_answers_in_the_form_that_is_asked_for() -> None:
     (_, whole), *_ = suite.deltas(CASES[0], random.Random(0))
     answer = adapter.answer(suite.request(CASES[0], whole, "stop"))
@@ -284,11 +275,6 @@ def test_adapters_are_short_and_their_files_current(tmp_path: Path) -> None:
     assert templates[0] == templates[1]
 
 
-def test_a_parser_that_raises_has_not_read_the_case() -> None:
-    result = judged(CASE, lambda asked: {"content": None, "reasoning": None, "calls": [], "raised": "ValueError"})
-    assert "the parser raised ValueError" in result.faults
-
-
 def test_the_scoreboard_is_what_parsers_found(tmp_path: Path) -> None:
     """One parser is right. The other takes a call that was cut off for complete: it fails the case in cuts alone."""
 
@@ -317,14 +303,6 @@ def test_the_scoreboard_is_what_parsers_found(tmp_path: Path) -> None:
         "right": 1,
         "percent": 100.0,
     }
-
-
-def test_the_files_of_cases_are_named_after_their_ids() -> None:
-    """The playground finds a case by its id (`ofCase` in playground/state.mjs)."""
-    for path in (SUITE / "cases").glob("*.jsonl"):
-        for line in path.read_text("utf-8").splitlines():
-            name = json.loads(line)["id"]
-            assert path.stem == ("made-" if "-made-" in name else "") + name.split("-")[0], name
 
 
 # --- cases that deviate: read by strict parsers, and from snapshots -------------------------------------------------

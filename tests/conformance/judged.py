@@ -185,8 +185,8 @@ def _same_words(row: Row, ours: Reading, theirs: Reading) -> bool:
 
 
 def _stand_ins(row: Row, ours: Reading, theirs: Reading) -> bool:
-    texts = (text.replace("<bos>", "").replace("<eos>", "").split() for text in (ours.content, ours.reasoning))
-    return "<bos>" in row.text and Reading(*map(" ".join, texts), ours.calls) == theirs
+    content, reasoning = (" ".join(re.sub("<[be]os>", "", text).split()) for text in (ours.content, ours.reasoning))
+    return "<bos>" in row.text and Reading(content, reasoning, ours.calls) == theirs
 
 
 def _thought_left_in(row: Row, ours: Reading, theirs: Reading) -> bool:

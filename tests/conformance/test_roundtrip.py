@@ -14,6 +14,7 @@ import pytest
 from tests.conformance import roundtrip, rows
 from tests.conformance.roundtrip import CORE, Result, difference, run_template
 from tests.conformance.rows import HINT, KNOWN, by_template, canonical, read_rows, real_templates
+from tests.derive.turns import report_of
 from tests.properties.selection import quarter
 from tests.streams import ROOT
 
@@ -69,9 +70,7 @@ def test_the_page_has_these_figures() -> None:
 @pytest.mark.parametrize("template", quarter([*REAL], "roundtrip"))
 def test_a_real_template_gives_a_format_that_says_what_it_cannot_read(template: str) -> None:
     """Also of templates without recorded outputs, such as `make templates` fetches."""
-    text = REAL[template].read_text(encoding="utf-8")
-    report = roundtrip.derive_anew(text, "<s>", "</s>").report
-    assert report is not None
+    report = report_of(roundtrip.derive_anew(REAL[template].read_text(encoding="utf-8"), "<s>", "</s>"))
     assert report.probes
     assert all(any(probe.problem in warning for warning in report.warnings) for probe in report.failed)
 

@@ -13,7 +13,7 @@ import yaml
 
 import toolgram
 from tests import streams
-from tests.derive.turns import TEMPLATES, derived, report_of, source
+from tests.derive.turns import TEMPLATES, analysis_of, derived, report_of, source
 from tests.own_format import load_own
 from tests.properties.selection import quarter, some
 from tests.streams import run, sources
@@ -59,7 +59,8 @@ WARNINGS = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_message_that_the_template_writes_comes_back(name: str) -> None:
-    report = report_of(derived(name))
+    fmt = derived(name)
+    report, warned = report_of(fmt), analysis_of(fmt).report.warnings
     lost, _ = LOST.get(name, (set(), ""))
     cases = {probe.case for probe in report.probes}
     if lost is not None:
@@ -67,10 +68,10 @@ def test_every_message_that_the_template_writes_comes_back(name: str) -> None:
     assert all(any(probe.case in warning for warning in report.warnings) for probe in report.failed)
     if name in WARNINGS:
         assert "content" in cases
-        assert any(WARNINGS[name] in warning for warning in report.analysis.report.warnings)
+        assert any(WARNINGS[name] in warning for warning in warned)
     else:
         assert cases >= {"content", "one call", "nested arguments", "no arguments"}
-        assert not report.analysis.report.warnings
+        assert not warned
 
 
 @pytest.mark.parametrize("name", quarter(NAMES, "test_grammar_and_machine_are_proved_the_same"))
@@ -116,7 +117,7 @@ def test_the_machine_is_made_of_fragments_and_says_nothing_that_follows(name: st
     fragments = {entry["fragment"] for entry in source_of_machine.get("import", ())}
     triggers = {row["trigger"] for row in source_of_machine.get("transitions", ()) if isinstance(row["trigger"], str)}
     assert not triggers & {"recovered", "malformed"}
-    if report_of(fmt).analysis.tool_format is ToolFormat.JSON_NATIVE and fragments & JSON_FRAGMENTS:
+    if analysis_of(fmt).tool_format is ToolFormat.JSON_NATIVE and fragments & JSON_FRAGMENTS:
         said = [line for line in fmt.machine_text.splitlines() if not line.startswith("#")]
         assert len(said) <= 31  # one of them declares what closes a call
         assert "envelope:" not in fmt.grammar_text

@@ -6,6 +6,7 @@ import pytest
 
 import toolgram
 from tests.derive.made import CALLS, THOUGHTS, Made, made, outputs, twin, unreadable, wrong_rows
+from tests.derive.turns import report_of
 from tests.properties.selection import quarter
 
 GROUPS, EACH = 16, 6  # a run takes a quarter of the groups
@@ -19,9 +20,8 @@ def test_no_row_is_silently_wrong(group: int) -> None:
     for number in range(group * EACH, (group + 1) * EACH):
         template = made(number)
         fmt = toolgram.derive_format(template.source, bos_token="<s>", eos_token="</s>")
-        assert fmt.report is not None
         wrong = wrong_rows(template, fmt)
-        assert not (fmt.report.ok and wrong), (number, template.parts)
+        assert not (report_of(fmt).ok and wrong), (number, template.parts)
         rows += len(list(outputs(template)))
         missed += sum(not unreadable(template, name) for name, _, _ in wrong)
     assert missed <= WORST * rows, f"{missed} of {rows} rows that can be read are not"

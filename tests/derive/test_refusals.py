@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import toolgram
-from tests.derive.turns import calls_of, report_of, template_of
+from tests.derive.turns import analysis_of, calls_of, report_of, template_of
 from tests.properties.selection import quarter
 from tests.tables import table
 from toolgram.derive.errors import TemplateError
@@ -49,12 +49,11 @@ def is_read(*names: str) -> None:
     assert (message.reasoning, message.content, calls_of(message)) == ("Hm.", None, [("f", {"a": 1})])
     message = fmt.parse("<think>\nHm.\n</think>\n\nYes.<|end|>")
     assert (message.reasoning, message.content) == ("Hm.", "Yes.")
-    report = report_of(fmt)
-    assert not report.failed
-    assert report.analysis is not None
-    assert report.analysis.prints_calls == "yes"
+    assert not report_of(fmt).failed
+    analysis = analysis_of(fmt)
+    assert analysis.prints_calls == "yes"
     if names == ("an answer at the end",):
-        assert any("a user's message after it" in finding.found for finding in report.analysis.report.findings)
+        assert any("a user's message after it" in finding.found for finding in analysis.report.findings)
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -82,9 +81,8 @@ def test_content_that_no_usual_template_refuses_is_its_own_error(name: str) -> N
 
 def test_refused_is_not_absent() -> None:
     """A template that prints no calls and one that refuses them all are told apart, and the second is not `ok`."""
-    absent = report_of(toolgram.derive_format(template_of("", "{{ m.content }}")))
-    refused = report_of(derived("calls without content", "calls beside content"))
-    for report, prints, ok in ((absent, "no", True), (refused, "refused", False)):
-        assert report.analysis is not None
-        assert (report.analysis.prints_calls, report.ok) == (prints, ok)
-    assert any("refused every message with calls" in each for each in refused.unexplained)
+    absent = toolgram.derive_format(template_of("", "{{ m.content }}"))
+    refused = derived("calls without content", "calls beside content")
+    for fmt, prints, ok in ((absent, "no", True), (refused, "refused", False)):
+        assert (analysis_of(fmt).prints_calls, report_of(fmt).ok) == (prints, ok)
+    assert any("refused every message with calls" in each for each in report_of(refused).unexplained)

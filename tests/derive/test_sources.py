@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import source, template_of
+from tests.derive.turns import report_of, source, template_of
 from toolgram.derive.errors import TemplateError
 
 TEMPLATE = source("own_eos")
@@ -37,8 +37,7 @@ def test_from_a_tokenizer() -> None:
     tokenizer = Tokenizer(chat_template=TEMPLATE, added_tokens_decoder={1: token("<s>"), 7: token("<x>", False)})
     fmt = toolgram.from_tokenizer(tokenizer)
     assert same(fmt, TEMPLATE, bos_token="<s>", eos_token="</s>", special_tokens=["<s>", "</s>", "<pad>"])
-    assert fmt.report is not None
-    assert fmt.report.ok
+    assert report_of(fmt).ok
 
 
 def test_tokens_that_no_template_tells() -> None:

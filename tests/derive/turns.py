@@ -9,6 +9,7 @@ from typing import Any
 
 import toolgram
 from toolgram.derive.report import DeriveReport
+from toolgram.derive.result import DiffAnalysisResult
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Derived and read, and exported; but vLLM is not told where their thoughts end.
@@ -54,6 +55,13 @@ def report_of(fmt: toolgram.Format) -> DeriveReport:
     """The report of a derived format."""
     assert fmt.report is not None
     return fmt.report
+
+
+def analysis_of(fmt: toolgram.Format) -> DiffAnalysisResult:
+    """What derivation found in the template."""
+    found = report_of(fmt).analysis
+    assert found is not None
+    return found
 
 
 def calls_of(message: toolgram.Message) -> list[tuple[str, Any]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import toolgram
-from tests.derive.turns import TEMPLATES, report_of, source
+from tests.derive.turns import TEMPLATES, analysis_of, report_of, source
 from tests.own_format import OWN, load_own
 from tests.properties.selection import quarter
-from tests.streams import calls_of
+from tests.streams import assert_same_however_split, calls_of
 from tests.tables import table
 
 MISSED = table(__file__, "missed")
@@ -93,3 +94,79 @@ def test_fragments_declare_pairs_under_the_names_that_an_import_gives() -> None:
     }
     pairs = toolgram.get_format("hy_v3").spec.closed_by
     assert pairs["TOOL_CALL_SUFFIXED"] == pairs["TOOL_CALL"] == ("TOOL_CALL_END", "TOOL_CALL_END_SUFFIXED")
+
+
+# --- reasoning that the default prompt of a format opens ------------------------------------------------------------
+
+
+MARKERS = table(__file__, "markers")
+CALL_OF = table(__file__, "calls")
+
+
+def opened(name: str) -> toolgram.Format:
+    """A format whose own prompt opens a thought."""
+    return toolgram.Format(replace(toolgram.get_format(name).spec, generation_prompt=f"{MARKERS[name][0]}\n"))
+
+
+def read_split(
+    fmt: toolgram.Format, text: str, prefix: str | None = None, reason: str | None = None
+) -> toolgram.Message:
+    """The message of an output, which is the same however the text is split into deltas."""
+    return assert_same_however_split(fmt, text, prefix=prefix, finish_reason=reason)
+
+
+def kinds_of(message: toolgram.Message) -> list[str]:
+    return [anomaly.kind for anomaly in message.anomalies]
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_the_default_prompt_opens_a_thought(name: str) -> None:
+    fmt, (start, end), call = opened(name), MARKERS[name], CALL_OF[name]
+    for text, content in (
+        (f"Hm.\n{end}\n\nYes.", "Yes."),
+        (f"{start}\nHm.{end}Yes.", "Yes."),
+        (f"Hm.{end}", None),
+        (f"Hm.{end}{call}", None),
+    ):
+        message = read_split(fmt, text)
+        assert (message.reasoning, message.content, message.anomalies) == ("Hm.", content, [])
+    assert fmt.parse(f"Hm.{end}Yes.").reasoning == "Hm."
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_an_assumed_thought_that_nothing_closes(name: str) -> None:
+    fmt, call = opened(name), CALL_OF[name]
+    stop = next(fmt.program.literals[trigger] for trigger in fmt.spec.stop or ())
+    for text, calls in (("Yes.", 0), (f"Yes.{stop}", 0), (f"Yes.\n{call}", 1)):
+        message = read_split(fmt, text, reason="stop")
+        assert (message.reasoning, message.content, len(message.tool_calls)) == ("Yes.", None, calls)
+        assert kinds_of(message) == ["assumed_reasoning"], text
+    assert kinds_of(read_split(fmt, "")) == []
+    assert kinds_of(read_split(fmt, "Yes.", prefix=MARKERS[name][0])) == []  # the caller has said so
+
+
+@pytest.mark.parametrize("name", MARKERS)
+def test_a_snapshot_knows_that_the_thought_is_assumed(name: str) -> None:
+    fmt, end = opened(name), MARKERS[name][1]
+    for text, expected in (("Hm. ", ["assumed_reasoning"]), (f"Hm.{end}Yes.", [])):
+        first = fmt.parser()
+        first.feed("Hm")
+        parser = fmt.restore(first.snapshot())
+        parser.feed(text[2:])
+        parser.close()
+        assert kinds_of(parser.message) == expected
+
+
+def test_a_derived_format_starts_after_its_own_prompt() -> None:
+    fmt = toolgram.derive_format(source("thinking_opened"), eos_token="</s>")
+    assert fmt.generation_prompt == analysis_of(fmt).prompts["unset"].opened != ""
+    message = read_split(fmt, "Hm.\n</think>\n\nYes.")
+    assert (message.reasoning, message.content, message.anomalies) == ("Hm.", "Yes.", [])
+
+
+def test_a_format_of_two_files_says_its_prompt(tmp_path: Path) -> None:
+    hermes = toolgram.get_format("hermes")
+    machine = hermes.machine_text.replace("  python_json:", '  generation_prompt: "<think>\\n"\n  python_json:')
+    fmt = load_own(tmp_path, hermes.grammar_text, machine)
+    assert fmt.generation_prompt == "<think>\n"
+    assert fmt.parse("Hm.</think>Yes.").reasoning == "Hm."

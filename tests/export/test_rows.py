@@ -13,7 +13,7 @@ import pytest
 
 import toolgram
 from tests.conformance.rows import Row, by_template, read_rows, real_templates, template_text
-from tests.derive.turns import READ_ONLY, TEMPLATES, report_of, source
+from tests.derive.turns import READ_ONLY, TEMPLATES, analysis_of, report_of, source
 from tests.export.engines import Engine, Engines, plain_engines
 from tests.export.measuring import WRITTEN
 from tests.properties.selection import quarter
@@ -86,12 +86,10 @@ REPAIRED = {"repaired_python", "unclosed_envelope"}  # no Python; a section that
 def probes_refused(template: str, source: str, target: str, engines: Engines) -> tuple[list[str], int]:
     """The outputs with which a derived format was proved that its export does not accept, and how many there are."""
     fmt = toolgram.derive_format(source, bos_token="<s>", eos_token="</s>")
-    report = report_of(fmt)
-    assert report.analysis is not None
-    prompts = report.analysis.prompts
+    prompts = analysis_of(fmt).prompts
     made: dict[str, tuple[Engine, Export]] = {}
     refused, count = [], 0
-    for probe in report.probes:
+    for probe in report_of(fmt).probes:
         if probe.problem or MISMATCHED.get(template) == probe.prompt:
             continue  # the format does not read it either, and says so
         if any(each.kind in REPAIRED for each in fmt.parse(probe.output, finish_reason="stop").anomalies):

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
-from tests.derive.turns import TEMPLATES
+from tests.derive.turns import TEMPLATES, analysis_of, source
 from tests.strategies import chunkings
 from tests.streams import check_events, check_message, merged, run, without_ids
 from toolgram.derive import DiffAnalysisResult, NotExpressible
@@ -60,11 +60,8 @@ def calls() -> st.SearchStrategy[Call]:
 
 
 def derived(name: str) -> tuple[Format, DiffAnalysisResult]:
-    template = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
-    fmt = derive_format(template, bos_token="<s>", eos_token="</s>")
-    assert fmt.report is not None
-    assert fmt.report.analysis is not None
-    return fmt, fmt.report.analysis
+    fmt = derive_format(source(name), bos_token="<s>", eos_token="</s>")
+    return fmt, analysis_of(fmt)
 
 
 @st.composite
@@ -76,7 +73,7 @@ def turns(draw: st.DrawFn) -> tuple[str, str, str | None, str | None, list[Call]
     reasoning = draw(st.none() | WORDS.filter(lambda text: bool(text.strip())))
     made = draw(st.lists(calls(), max_size=3, unique_by=lambda call: call.name))
     assume(content or made)
-    template = ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"), "<s>", "</s>")
+    template = ChatTemplate(source(name), "<s>", "</s>")
     try:
         text = Writer(template, result).write(Case(name, content, reasoning, tuple(made)), "unset").output
     except NotExpressible:
