@@ -30,10 +30,7 @@ Task = tuple[str, str, int]  # format, seed, characters
 def tools() -> list[dict[str, Any]]:
     """The functions that the texts call, each parameter of a type of its own."""
     properties = {key: {"type": kind} for key, kind in zip(KEYS, TYPES, strict=True)}
-    return [
-        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
-        for name in NAMES
-    ]
+    return [{"name": name, "parameters": {"type": "object", "properties": properties}} for name in NAMES]
 
 
 def text_of(name: str, rng: random.Random) -> str:

@@ -15,7 +15,7 @@ import toolgram
 from tests.fuzz import text_of, tools
 from tests.generators.grammar_walks import walks
 from tests.properties.selection import quarter
-from tests.streams import merged, without_ids
+from tests.streams import calls_of, merged, without_ids
 from toolgram.formats import Format, format_names
 from toolgram.program.state import Program
 from toolgram.spec.files import spec_from_texts
@@ -65,5 +65,4 @@ def _reading(fmt: Format, text: str, reason: str | None) -> tuple[object, ...]:
     events = [event for at in range(0, len(text), 5) for event in parser.feed(text[at : at + 5])]
     events += parser.close(reason)
     message = fmt.parse(text, tools(), finish_reason=reason)
-    calls = [(call.name, call.arguments, call.status) for call in message.tool_calls]
-    return merged(without_ids(events)), message.content, message.reasoning, calls, message.anomalies
+    return merged(without_ids(events)), message.content, message.reasoning, calls_of(message), message.anomalies

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 import functools
-import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 import toolgram
 from tests.export.engines import Engines
 from tests.tables import table
 from tests.work import at_most
 from toolgram.tools.parameters import parameters_of, types_of
-from toolgram.tools.reading import DeclaredTool, read_tools
+from toolgram.tools.reading import DeclaredTool, read_tools, tool_schemas
+from toolgram.tools.signatures import described
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
 CODER = (
@@ -42,7 +45,7 @@ def f(a: str, b: int = 1) -> None:
     """What f does."""
 
 
-class _Inner(BaseModel):
+class _Inner(BaseModel, extra="allow"):
     name: str
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -102,24 +105,15 @@ UNKNOWN: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_known_shape_types_the_same(shape: str) -> None:
+def test_every_known_shape_is_read_alike(shape: str) -> None:
+    """It types and exports the same call, and so does its chat shape."""
     message = toolgram.get_format("qwen3_coder").parse(CODER.format("7"), tools=[SHAPES[shape]])
-    assert message.tool_calls[0].arguments == '{"a": "7", "b": 4}'
-    assert not message.anomalies
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_known_shape_exports_the_same_call(shape: str) -> None:
+    assert (message.tool_calls[0].arguments, message.anomalies) == ('{"a": "7", "b": 4}', [])
     grammar = toolgram.get_format("hermes").export("llguidance", [SHAPES[shape]], "required").text
     matcher = Engines().load("llguidance", grammar)
-    call = '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>'
-    assert matcher.accepts(call % '{"a": "x", "b": 4}')
-    assert not matcher.accepts(call % '{"a": 4, "b": 4}')
-    assert not matcher.accepts(call % '{"a": "x", "b": "4"}')
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_known_shape_has_a_chat_shape_that_reads_alike(shape: str) -> None:
+    for arguments, fits in (('{"a": "x", "b": 4}', True), ('{"a": 4, "b": 4}', False), ('{"a": "x", "b": "4"}', False)):
+        call = f'<tool_call>\n{{"name": "f", "arguments": {arguments}}}\n</tool_call>'
+        assert matcher.accepts(call) == fits, arguments
     (tool,) = read_tools([SHAPES[shape]])
     (again,) = read_tools([tool.as_chat()])
     assert (again.name, again.parameters, again.description) == (tool.name, tool.parameters, tool.description)
@@ -174,15 +168,6 @@ def test_tools_that_are_no_list_are_an_error(tools: Any) -> None:
         toolgram.get_format("hermes").parser(tools=tools)
 
 
-def test_the_command_says_which_tool_it_cannot_read(tmp_path: Any) -> None:
-    path = tmp_path / "tools.json"
-    path.write_text(json.dumps([SHAPES["mcp"], {"name": "g", "args": {}}]))
-    command = [sys.executable, "-m", "toolgram", "parse", "--format", "hermes", "--tools", str(path)]
-    done = subprocess.run(command, input="hi", capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "tools[1]: 'g' has no parameters" in " ".join(done.stderr.split())
-
-
 # --- bounds -------------------------------------------------------------------------------------------------------
 
 
@@ -194,24 +179,18 @@ def _cyclic() -> dict[str, Any]:
     return schema
 
 
-def _shared(depth: int) -> dict[str, Any]:
+def _nested(depth: int, key: str, count: int) -> dict[str, Any]:
+    """A schema so often in itself, each time so many times."""
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
-        schema = {"anyOf": [schema, schema]}
-    return {"type": "object", "properties": {"a": schema}}
-
-
-def _deep(depth: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(depth):
-        schema = {"allOf": [schema]}
+        schema = {key: [schema] * count}
     return {"type": "object", "properties": {"a": schema}}
 
 
 HOSTILE = {
     "cyclic": _cyclic(),
-    "shared": _shared(60),
-    "deep": _deep(50_000),
+    "shared": _nested(60, "anyOf", 2),
+    "deep": _nested(50_000, "allOf", 1),
     "a reference to itself": {"properties": {"a": {"$ref": "#/properties/a"}}},
     "a reference to the root": {"$ref": "#", "properties": {"a": {"$ref": "#"}}},
     "a long reference": {"properties": {"a": {"$ref": "#" + "/properties" * 100_000}}},
@@ -224,19 +203,14 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_schema_costs_little(name: str) -> None:
+    """It is exported or refused in time."""
+    tools, refused = [{"name": "f", "parameters": HOSTILE[name]}], ""
     with at_most(calls=1_000_000):
-        message = toolgram.get_format("qwen3_coder").parse(
-            CODER.format("7"), tools=[{"name": "f", "parameters": HOSTILE[name]}]
-        )
+        message = toolgram.get_format("qwen3_coder").parse(CODER.format("7"), tools=tools)
     assert message.tool_calls[0].status == "complete"
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_schema_is_exported_or_refused_in_time(name: str) -> None:
-    refused = ""
     with at_most(calls=10_000_000):
         try:
-            made = toolgram.get_format("hermes").export("gbnf", tools=[{"name": "f", "parameters": HOSTILE[name]}])
+            made = toolgram.get_format("hermes").export("gbnf", tools=tools)
         except toolgram.ToolgramError as error:
             refused = str(error)
     assert "'f'" in refused if refused else len(made.text) < 20_000_000
@@ -278,3 +252,148 @@ def test_the_parameters_that_a_schema_declares(schema: Any, given: str | None, u
     found = parameters_of(schema)
     for name, types in (("a", given), ("zz", undeclared)):
         assert found.types_for(name) == (None if types is None else frozenset(types.split()))
+
+
+# --- functions and models: what is declared of them, and what is refused --------------------------------------------
+
+
+class Point(BaseModel):
+    x: int
+    y: int = 0
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Options(TypedDict):
+    deep: bool
+
+
+@dataclass
+class Size:
+    width: float
+
+
+def simple(
+    city: str,
+    days: int = 3,
+    *,
+    units: Literal["C", "F"] = "C",
+    tags: list[str] | None = None,
+    limit: Annotated[float, "At most this"] = 1.5,
+    extra: dict[str, int] | None = None,
+    anything: Any = None,
+) -> str:
+    """Get the weather.
+
+    For some days.
+    """
+    return city
+
+
+def nested(
+    at: Point, colour: Colour, options: Options, size: Size, many: list[Point], count: int = Field(3, ge=1)
+) -> None: ...
+
+
+SIMPLE = table(__file__, "simple")
+
+
+def test_a_function_with_simple_annotations_needs_no_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tool_schemas(simple) == [SIMPLE]
+    assert toolgram.tool_schemas is tool_schemas
+    described.cache_clear()
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    assert tool_schemas(simple) == [SIMPLE]
+    with pytest.raises(toolgram.ToolgramError, match=r"tools\[0\]: .*'at' of 'nested' .* pip install pydantic"):
+        tool_schemas(nested)
+
+
+def test_what_a_server_reads_into_models_is_read_like_the_dict() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    extras: list[dict[str, Any]] = [{}, {"strict": True}, {"input_schema": schema}]
+    for more in extras:
+        given: dict[str, Any] = {"name": "f", "description": "d", "parameters": schema, **more}
+        plain = {"type": "function", "function": given}
+        (flat,), (nested,), (meant,) = (
+            read_tools(tools) for tools in ([_Inner(**given)], [_Outer(function=_Inner(**given))], [plain])
+        )
+        assert flat.as_chat() == nested.as_chat() == meant.as_chat()
+    with pytest.raises(toolgram.ToolgramError, match="two schemas that differ"):
+        read_tools([_Inner.model_validate({"name": "f", "parameters": schema, "input_schema": {"type": "object"}})])
+    assert [each.parameters for each in read_tools([_Inner(name="f")])] == [None]
+
+
+def test_nested_types_are_read_by_pydantic() -> None:
+    (tool,) = tool_schemas(nested)
+    parameters = tool["function"]["parameters"]
+    assert parameters["required"] == ["at", "colour", "options", "size", "many"]
+    assert parameters["properties"]["at"] == {"$ref": "#/$defs/Point"}
+    assert parameters["properties"]["many"]["items"] == {"$ref": "#/$defs/Point"}
+    assert parameters["properties"]["count"] == {"default": 3, "minimum": 1, "type": "integer"}
+    assert set(parameters["$defs"]) == {"Point", "Colour", "Options", "Size"}
+    types = parameters_of(parameters).types
+    assert types["at"] == frozenset({"object"})
+    assert types["colour"] == frozenset({"string"})
+    assert types["many"] == frozenset({"array"})
+    assert types["count"] == frozenset({"integer"})
+
+
+def test_the_schemas_of_a_function_are_valid_and_its_own() -> None:
+    import jsonschema
+
+    for tool in tool_schemas(simple, nested, F, f):
+        jsonschema.Draft202012Validator.check_schema(tool["function"]["parameters"])
+    first, again = tool_schemas(nested), tool_schemas(nested)
+    first[0]["function"]["parameters"]["properties"].clear()
+    assert again == tool_schemas(nested)
+
+
+def test_a_bound_method_and_a_partial_leave_out_what_they_have() -> None:
+    class Service:
+        def look(self, a: str, b: int) -> None: ...
+
+    (method,) = tool_schemas(Service().look)
+    assert list(method["function"]["parameters"]["properties"]) == ["a", "b"]
+    (partial,) = tool_schemas(functools.partial(Service().look, b=2))
+    assert list(partial["function"]["parameters"]["properties"]) == ["a"]
+
+
+def test_further_arguments_are_open() -> None:
+    def many(a: int, *rest: int, **more: int) -> None: ...
+
+    (tool,) = tool_schemas(many)
+    assert tool["function"]["parameters"]["additionalProperties"] is True
+    assert list(tool["function"]["parameters"]["properties"]) == ["a"]
+
+
+def _positional(a: int, /) -> None: ...
+
+
+def _unreadable(a: subprocess.Popen[str]) -> None: ...
+
+
+def _forward(a: Gone) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (_positional, "the parameter 'a' of '_positional' takes no name"),
+        (_unreadable, "the annotation of the parameter 'a' of '_unreadable' has no JSON Schema: "),
+        (_forward, "the function '_forward' cannot be declared as a tool: name 'Gone' is not defined"),
+        (lambda a: a, "a function that has no name cannot be declared as a tool: <lambda>"),
+    ],
+)
+def test_a_function_that_cannot_be_declared_says_why(function: Any, words: str) -> None:
+    with pytest.raises(toolgram.ToolgramError) as caught:
+        toolgram.get_format("hermes").parser(tools=[function])
+    assert str(caught.value).startswith(f"tools[0]: {words}")
+
+
+def test_twenty_tools_cost_a_parser_little() -> None:
+    tools = [{"type": "function", "function": {"name": f"f{at}", "parameters": SCHEMA}} for at in range(20)]
+    read_tools(tools)
+    with at_most(calls=300):
+        read_tools(tools)

@@ -116,10 +116,7 @@ def tools_of(message: toolgram.Message) -> list[Any]:
         types = declared.setdefault(call.name, {})
         for key, value in json.loads(call.arguments).items():
             types[key] = {"type": "string"} if isinstance(value, str) else {}
-    return [
-        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": types}}}
-        for name, types in declared.items()
-    ]
+    return [{"name": name, "parameters": {"type": "object", "properties": each}} for name, each in declared.items()]
 
 
 def called(message: toolgram.Message) -> list[tuple[str, dict[str, Any]]]:

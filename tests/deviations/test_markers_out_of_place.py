@@ -57,9 +57,8 @@ def changed(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
 def with_required(tools: list[Any], wanted: Calls) -> list[Any]:
     """The tools, which require what all their calls have."""
     for tool in tools:
-        function = tool["function"]
-        keys = [{*arguments} for name, arguments in wanted if name == function["name"]]
-        function["parameters"]["required"] = sorted(set.intersection(*keys))
+        keys = [{*arguments} for name, arguments in wanted if name == tool["name"]]
+        tool["parameters"]["required"] = sorted(set.intersection(*keys))
     return tools
 
 

@@ -192,9 +192,7 @@ def quotations(name: str) -> Iterator[Case]:
     call = WRITERS[name](Turn("", calls=(ROME,))).strip()
     if name in BARE or name in MESSAGES:
         return
-    places = [
-        ("span", Turn("", content=f"Write `{call}` to call it.")),
-    ]
+    places = [("span", Turn("", content=f"Write `{call}` to call it."))]
     places.append(("fence", Turn("", content=f"Like this:\n\n```\n{call}\n```\n\nThat is all.")))
     places.append(("thought", Turn("", f"perhaps {call} but no.", "Hello!")))
     whys = {"span": "in inline code", "fence": "in a fence with text after it", "thought": "in a thought that goes on"}

@@ -12,27 +12,13 @@ import toolgram
 from tests.examples import examples
 from tests.properties.selection import every_format
 
-DECLARED: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string"},
-                    "days": {"type": "integer"},
-                    "unit": {"enum": ["celsius", 7]},
-                    "ratio": {"type": "number"},
-                    "exact": {"type": ["boolean", "null"]},
-                    "tags": {"type": "array"},
-                    "any": {},
-                },
-                "required": ["city"] if name == "f" else [],
-            },
-        },
-    }
-    for name in ("get_weather", "f")
+PROPERTIES = {
+    "city": {"type": "string"}, "days": {"type": "integer"}, "unit": {"enum": ["celsius", 7]},
+    "ratio": {"type": "number"}, "exact": {"type": ["boolean", "null"]}, "tags": {"type": "array"}, "any": {},
+}  # fmt: skip
+DECLARED = [
+    {"name": name, "parameters": {"type": "object", "properties": PROPERTIES, "required": required}}
+    for name, required in (("get_weather", []), ("f", ["city"]))
 ]
 _CALL = re.compile(r'\{"name": "(\w+)", "(arguments|parameters)": (\{[^{}]*\})\}')
 _OBJECT = re.compile(r"\{[^{}]*\}")
