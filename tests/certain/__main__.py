@@ -19,11 +19,10 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
-import toolgram
 from tests.certain.rows import ROWS, cuts, real_outputs
 from tests.certain.samples import OTHER_TOOLS, TOOLS, Calls, Sample, complete_calls, read, shown, verdict
 from tests.figures import write_figures
@@ -31,44 +30,32 @@ from tests.figures import write_figures
 READ = Path(__file__).parent / "real_outputs_read.json"
 
 
-@dataclass
-class Count:
-    """The verdicts on the samples of a row."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    formats: dict[str, Counter[str]] = field(default_factory=dict)
-    shown: dict[str, list[tuple[Sample, Calls]]] = field(default_factory=dict)
-
-    def add(self, sample: Sample, calls: Calls) -> None:
-        """Count the reading of a sample."""
-        found = verdict(sample, calls)
-        self.verdicts[found] += 1
-        self.formats.setdefault(found, Counter())[sample.format] += 1
-        self.shown.setdefault(found, []).append((sample, calls))
+Found = list[tuple[str, Sample, Calls]]  # a verdict, a sample, and the calls that are read
 
 
-def count(samples: Iterator[Sample]) -> Count:
-    """Read samples and count."""
-    total = Count()
+def count(samples: Iterable[Sample]) -> Found:
+    """Read samples and judge."""
+    read_calls = ((sample, complete_calls(read(sample))) for sample in samples)
+    return [(verdict(sample, calls), sample, calls) for sample, calls in read_calls]
+
+
+@lru_cache(maxsize=512)
+def arguments_of(name: str, prefix: str, text: str) -> tuple[str, ...]:
+    """Return the arguments of the calls of a whole output."""
+    return tuple(call.arguments for call in read(Sample(name, text, prefix=prefix, tools=TOOLS)).tool_calls)
+
+
+def torn(samples: Iterable[Sample]) -> Found:
+    """Judge the cuts after which a truncated argument is no prefix of the whole one as wrong."""
+    found: Found = []
     for sample in samples:
-        total.add(sample, complete_calls(read(sample)))
-    return total
-
-
-def torn(samples: Iterator[Sample]) -> Count:
-    """Count the cuts after which a truncated argument is no prefix of the whole one as wrong."""
-    total, whole = Count(), {}
-    for name in toolgram.format_names():
-        for prefix, text in shown(name).outputs:
-            calls = read(Sample(name, text, prefix=prefix, tools=TOOLS)).tool_calls
-            whole[name, prefix, text] = [call.arguments for call in calls]
-    texts = sorted(whole, key=lambda key: len(key[2]))
-    for sample in samples:
-        key = next(k for k in texts if k[:2] == (sample.format, sample.prefix) and k[2].startswith(sample.text))
-        found = [call.arguments for call in read(sample).tool_calls if call.status == "truncated"]
-        bad = tuple(("", part) for part in found if not any(full.startswith(part) for full in whole[key]))
-        total.add(replace(sample, made=()), bad)
-    return total
+        outputs = sorted((text for prefix, text in shown(sample.format).outputs if prefix == sample.prefix), key=len)
+        whole = next(text for text in outputs if text.startswith(sample.text))
+        meant = arguments_of(sample.format, sample.prefix, whole)
+        parts = [call.arguments for call in read(sample).tool_calls if call.status == "truncated"]
+        bad = tuple(("", part) for part in parts if not any(full.startswith(part) for full in meant))
+        found.append(("wrong" if bad else "right", sample, bad))
+    return found
 
 
 def calls_read() -> dict[str, str]:
@@ -91,17 +78,17 @@ def real_row() -> tuple[int, int, list[str]]:
     return sum(digit != "0" for digits in now.values() for digit in digits), len(lost), lost
 
 
-def report(key: str, title: str, found: Count, seconds: float, most: int) -> None:
+def report(key: str, title: str, found: Found, seconds: float, most: int) -> None:
     """Print a row, and what it is made of."""
-    wrong, right, lost = (found.verdicts[kind] for kind in ("wrong", "right", "lost"))
-    print(f"{key:10} {wrong:7,} {right:8,} {lost:7,} {found.verdicts.total():8,} {seconds:6.1f} s  {title}", flush=True)
-    if not most:
-        return
-    for kind in ("wrong", "lost"):
-        formats = found.formats.get(kind, Counter())
+    verdicts = Counter(kind for kind, *_ in found)
+    wrong, right, lost = (verdicts[kind] for kind in ("wrong", "right", "lost"))
+    print(f"{key:10} {wrong:7,} {right:8,} {lost:7,} {len(found):8,} {seconds:6.1f} s  {title}", flush=True)
+    for kind in ("wrong", "lost") if most else ():
+        those = [(sample, calls) for each, sample, calls in found if each == kind]
+        formats = Counter(sample.format for sample, _ in those)
         if formats:
             print(f"    {kind} in {len(formats)} formats:", ", ".join(f"{n} {k}" for n, k in formats.most_common()))
-        for sample, calls in random.Random(0).sample(found.shown.get(kind, []), min(most, formats.total())):
+        for sample, calls in random.Random(0).sample(those, min(most, len(those))):
             tools = "no tools" if sample.tools is None else "other tools" if sample.tools is OTHER_TOOLS else "tools"
             print(f"    {kind}: {sample.format}, reason {sample.reason}, {tools}, prefix {sample.prefix!r}")
             print(f"        text {sample.text[-700:]!r}\n        made {sample.made}\n        read {calls}")
@@ -134,8 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             title, found = ROWS[key][0], count(ROWS[key][1](rng, size))
         report(key, title, found, time.monotonic() - begun, chosen.show)
-        failures += found.verdicts["wrong"]
-        totals.update({"texts": found.verdicts.total() * (key != "torn"), "wrong": found.verdicts["wrong"]})
+        wrong = sum(kind == "wrong" for kind, *_ in found)
+        failures += wrong
+        totals.update({"texts": len(found) * (key != "torn"), "wrong": wrong})
     if chosen.figures:
         write_figures("certain", "make certain", totals)
     return int(failures > 0)

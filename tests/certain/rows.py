@@ -120,27 +120,28 @@ def thoughts(rng: random.Random, size: float) -> Iterator[Sample]:
         if parts.thought is None or name in MESSAGES:
             continue
         prefix, opening, closing = parts.thought
-        real = complete_calls(read(Sample(name, parts.calls, tools=TOOLS)))
         rehearsed = f"{opening}perhaps {quoted(parts.calls)} but no.{closing}"
         last = f"{opening}I will look.\n{parts.calls}"
         sample = Sample(name, "", prefix=prefix, tools=TOOLS)
         for reason in ("stop", None, "length"):
             yield replace(sample, text=rehearsed + "Hello!", reason=reason)
-            yield replace(sample, text=f"{rehearsed}Hello!\n{parts.calls}", reason=reason, made=real)
-        yield replace(sample, text=last, made=real)
-        yield replace(sample, text=last, reason="length")
-        yield replace(sample, text=last, reason=None)
-        yield replace(sample, text=last, tools=OTHER_TOOLS)
+            yield replace(sample, text=f"{rehearsed}Hello!\n{parts.calls}", reason=reason, made=parts.made)
+        yield replace(sample, text=last, made=parts.made)
+        yield from unmade(replace(sample, text=last))
+
+
+def unmade(last: Sample) -> Iterator[Sample]:
+    """A call that ends an output, if nothing says that it was made."""
+    yield from (replace(last, reason="length"), replace(last, reason=None), replace(last, tools=OTHER_TOOLS))
 
 
 def ids(rng: random.Random, size: float) -> Iterator[Sample]:
     """A call that is written out and a real one, in one delta and token by token: only the real one has the ids."""
     for name in toolgram.format_names():
-        calls = shown(name).calls
+        calls, made = shown(name).calls, shown(name).made
         if not any(token in calls for token in special_ids(name)) or "\n\n" in calls:  # an empty line ends a span
             continue
         mark = "`" if complete_calls(read(Sample(name, calls, tools=TOOLS, ids=(7,)))) else ""
-        made = complete_calls(read(Sample(name, calls, tools=TOOLS)))
         text = f"One writes {mark}{quoted(calls)}{mark} for that.\n"
         yield Sample(name, text + calls, made, tools=TOOLS, ids=(7, 7, *ids_in(name, calls)))
         yield Sample(name, text, (), tools=TOOLS, ids=(7, 7))
@@ -166,10 +167,8 @@ def fences(rng: random.Random, size: float) -> Iterator[Sample]:
         if _ends_message(name, calls):
             continue
         last = Sample(name, f"So:\n\n```\n{calls}\n```", tools=TOOLS)
-        yield replace(last, made=complete_calls(read(Sample(name, calls, tools=TOOLS))))
-        yield replace(last, reason="length")
-        yield replace(last, reason=None)
-        yield replace(last, tools=OTHER_TOOLS)
+        yield replace(last, made=shown(name).made)
+        yield from unmade(last)
 
 
 def _ends_message(name: str, calls: str) -> bool:
@@ -184,8 +183,7 @@ def _ends_message(name: str, calls: str) -> bool:
 
 def _and_then(name: str, text: str) -> Iterator[Sample]:
     """The text alone, and with a real call after it."""
-    calls = shown(name).calls
-    made = complete_calls(read(Sample(name, calls, tools=TOOLS)))
+    calls, made = shown(name).calls, shown(name).made
     for reason in ("stop", None):
         yield Sample(name, text, (), reason, tools=TOOLS)
         if name not in WHOLE:
@@ -195,8 +193,7 @@ def _and_then(name: str, text: str) -> Iterator[Sample]:
 def turns(rng: random.Random, size: float) -> Iterator[Sample]:
     """A call after a token that ends the turn, all ids given; and a call in a message to the user."""
     for name in toolgram.format_names():
-        spec, parts = toolgram.get_format(name).spec, shown(name)
-        special = special_ids(name)
+        spec, parts, special = toolgram.get_format(name).spec, shown(name), special_ids(name)
         for token in spec.stop or ():
             stop = getattr(spec.terminals[token], "text", "")
             inner = any(stop in output.removesuffix(stop) for _, output in parts.outputs)

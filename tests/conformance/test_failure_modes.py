@@ -56,17 +56,13 @@ def content_matches(row: dict[str, Any], content: str | None, expected: str) -> 
     return found.strip() == expected.strip()
 
 
-def arguments_shown(call: toolgram.ToolCall) -> Any:
-    return json.loads(call.arguments) if call.status == "complete" else suite.closed(call.arguments)
-
-
 def is_as_expected(row: dict[str, Any], message: toolgram.Message, expected: dict[str, Any]) -> bool:
-    if len(message.tool_calls) != len(expected["tool_calls"]):
-        return False
-    calls = [{"name": call.name, "arguments": arguments_shown(call)} for call in message.tool_calls]
+    calls = [
+        (call.name, json.loads(call.arguments) if call.status == "complete" else suite.closed(call.arguments))
+        for call in message.tool_calls
+    ]
     return (
-        json.dumps(calls)
-        == json.dumps([{"name": c["name"], "arguments": c["arguments"]} for c in expected["tool_calls"]])
+        json.dumps(calls) == json.dumps([(call["name"], call["arguments"]) for call in expected["tool_calls"]])
         and (message.reasoning or "").strip() == expected["reasoning"].strip()
         and content_matches(row, message.content, expected["content"])
     )

@@ -4,6 +4,7 @@ shipped format, or says why not, and it reads what is rendered as the format doe
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from toolgram.derive.analysis import analyse
 from toolgram.derive.deriving import read_format
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.result import Tokens
+from toolgram.derive.result import DiffAnalysisResult, Tokens
 from toolgram.derive.synthesis import synthesise
 from toolgram.errors import FormatError
 from toolgram.formats import Format
@@ -66,18 +67,24 @@ def tokens_of(template: str) -> Tokens:
     return Tokens(recorded[0].bos_token, recorded[0].eos_token) if recorded else Tokens("<s>", "</s>")
 
 
+def source(template: str) -> str:
+    return PATHS[template].read_text(encoding="utf-8")
+
+
+def analysed(template: str) -> DiffAnalysisResult:
+    tokens = tokens_of(template)
+    return analyse(ChatTemplate(source(template), tokens.bos_token, tokens.eos_token))
+
+
 @cache
 def derived(template: str) -> Format:
     tokens = tokens_of(template)
-    text = PATHS[template].read_text(encoding="utf-8")
-    return toolgram.derive_format(text, bos_token=tokens.bos_token, eos_token=tokens.eos_token)
+    return toolgram.derive_format(source(template), bos_token=tokens.bos_token, eos_token=tokens.eos_token)
 
 
 def made_from_analysis(template: str) -> Format | None:
     """The format that is written from the analysis, whatever shipped one was taken."""
-    tokens = tokens_of(template)
-    text = PATHS[template].read_text(encoding="utf-8")
-    builder = synthesise(analyse(ChatTemplate(text, tokens.bos_token, tokens.eos_token)), "made", tokens)
+    builder = synthesise(analysed(template), "made", tokens_of(template))
     try:
         return read_format(builder)
     except FormatError:
@@ -119,17 +126,11 @@ def test_the_shipped_format_and_the_derived_one_agree(template: str) -> None:
 @pytest.mark.skipif(not PATHS, reason="no templates are here")
 def test_every_template_with_calls_has_its_family_named() -> None:
     """Of no shipped family: Command R+ (a list after a word) and Functionary 3.1."""
-    of_none = {"CohereForAI-c4ai-command-r-plus-tool_use", "meetkai-functionary-medium-v3.1"}
     found = set()
-    for template, path in PATHS.items():
-        if template not in FAMILIES:
-            tokens = tokens_of(template)
-            try:
-                result = analyse(ChatTemplate(path.read_text(encoding="utf-8"), tokens.bos_token, tokens.eos_token))
-            except TemplateError:
-                continue
-            found |= {template} if result.prints_calls == "yes" else set()
-    assert found <= of_none
+    for template in PATHS.keys() - FAMILIES.keys():
+        with suppress(TemplateError):
+            found |= {template} if analysed(template).prints_calls == "yes" else set()
+    assert found <= {"CohereForAI-c4ai-command-r-plus-tool_use", "meetkai-functionary-medium-v3.1"}
 
 
 def test_the_table_names_formats_that_ship() -> None:
