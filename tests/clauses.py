@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any
 
 import toolgram
@@ -178,7 +178,7 @@ def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
 
 def _pieces(text: str, rng: random.Random) -> list[str]:
     cuts = sorted(rng.randint(0, len(text)) for _ in range(rng.choice((1, 3, 8))))
-    return [text[one:other] for one, other in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    return [text[one:other] for one, other in pairwise([0, *cuts, len(text)])]
 
 
 def _cuts(text: str, rng: random.Random) -> list[int]:

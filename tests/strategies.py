@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import note
@@ -18,19 +18,13 @@ from hypothesis import strategies as st
 
 import toolgram
 from tests.generators.alphabet import contexts
-from tests.generators.broken_outputs import broken, fragments, grammar_literals
+from tests.generators.broken_outputs import broken, fragments
 from tests.generators.calls_in_halves import simple_call
 from tests.generators.grammar_walks import walks
 from tests.generators.suite_cases import random_turn, writable
 from tests.integrations.writers import WRITERS, Turn
 from tests.streams import merged
 from toolgram.runtime.following import GOES_ON, expression_goes_on
-
-__all__ = [
-    "Output", "any_text", "chunkings", "declarations", "fragments", "grammar_literals", "mentions", "mutated", "noise",
-    "outputs", "thought_markers", "well_formed",
-]  # fmt: skip
-
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}
@@ -177,11 +171,4 @@ def drawn(data: st.DataObject, name: str) -> str:
 def chunkings(draw: st.DrawFn, text: str) -> list[str]:
     """`text` in random pieces, empty ones among them."""
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
-    return list(_pieces(text, cuts))
-
-
-def _pieces(text: str, cuts: list[int]) -> Iterator[str]:
-    last = 0
-    for at in [*cuts, len(text)]:
-        yield text[last:at]
-        last = at
+    return [text[begin:end] for begin, end in pairwise([0, *cuts, len(text)])]

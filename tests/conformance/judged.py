@@ -179,136 +179,120 @@ def _names(reading: Reading) -> list[str]:
 
 
 def _same_words(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The same but for blanks."""
+    """blanks beside markers are dropped, and segments of text are joined by one"""
     texts = [("".join(each.content.split()), "".join(each.reasoning.split())) for each in (ours, theirs)]
     return texts[0] == texts[1] and ours.calls == theirs.calls
 
 
 def _stand_ins(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """`<bos>` and `<eos>` are special tokens of the test's own tokenizer, which no model of the family has"""
     content, reasoning = (" ".join(re.sub("<[be]os>", "", text).split()) for text in (ours.content, ours.reasoning))
     return "<bos>" in row.text and Reading(content, reasoning, ours.calls) == theirs
 
 
 def _thought_left_in(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A tool parser alone leaves the thought, and the marker that ends it, in the text."""
+    """the peer was asked for calls alone; here reasoning is reasoning"""
     words = re.sub("</?think>", " ", theirs.content).split()
     return bool(ours.reasoning) and ours.calls == theirs.calls and words == f"{ours.reasoning} {ours.content}".split()
 
 
 def _nothing_announced(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """JSON that no marker of the family announces is text, whatever closes it"""
     return not ours.calls and row.text.lstrip()[:1] in ("[", "{") and row.text.strip() == ours.content
 
 
 def _text_after_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
+    """text after, between and before calls is content; peers drop some of it"""
     same = ours.calls == theirs.calls and asked(row, ours).reasoning == theirs.reasoning
     return same and ours.content.startswith(theirs.content)
 
 
 def _cut_off(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A call that is cut off: truncated here, text or nothing there."""
+    """a call that was cut off is `truncated`; peers drop it, show its text, or close it in silence"""
     truncated = "truncated" in [call.status for call in _read(row).tool_calls]
     return truncated and (ours.calls == theirs.calls[: len(ours.calls)] or not theirs.calls)
 
 
 def _repaired(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A call that the peer has not, or another value, where ours has an anomaly that says what was repaired."""
+    """one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"""
     return bool(_anomalies(row) & REPAIRS) and bool(ours.calls)
 
 
 def _markers_shown(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The peer shows the markup of calls that it reads, or markers of a thought."""
+    """markup is never content where it was read; peers leave it in the text"""
     return ours.calls == theirs.calls and len(ours.content) < len(theirs.content)
 
 
 def _types(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The same calls with values of other types."""
+    """a value is of the type that the schema declares, else as written; peers convert by other rules"""
     mine, other = ([(name, _loose(given)) for name, given in each.calls] for each in (ours, theirs))
     return mine == other and ours.calls != theirs.calls
 
 
 def _more_calls(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """A clean call that the peer does not read."""
+    """a whole call is a call in any place; peers read the first, or none beside text"""
     return not _anomalies(row) and len(ours.calls) > len(theirs.calls)
 
 
 def _undeclared(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """An argument is none of the function's."""
+    """an argument that was not declared is passed on, with an anomaly; peers drop it"""
     return "undeclared_argument" in _anomalies(row) and _names(ours) == _names(theirs)
 
 
 def _unknown_schema(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """No tool is in the recording, and the same calls have values of other types, at any depth."""
+    """the schema of the peer's test is not recorded; if nothing is declared, the text decides"""
     mine, other = ({word.lstrip("0") for word in re.findall(r"\w+", str(each.calls))} for each in (ours, theirs))
     same = mine == other - {"item"}  # how a list's items are called, which peers take for a member
     return row.tools is None and _names(ours) == _names(theirs) and same
 
 
 def _filtered(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The peer leaves out calls of functions that it was not told of."""
+    """a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"""
     return 0 < len(theirs.calls) < len(ours.calls) and {*map(str, theirs.calls)} <= {*map(str, ours.calls)}
 
 
 def _not_in_the_text(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The name of the peer's call is nowhere in the text: the request has forced it."""
+    """a forced call is arguments alone, and the request says of which function; a text does not"""
     return bool(theirs.calls) and not any(name in row.text for name in _names(theirs))
 
 
 def _broken_name(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The peer has calls besides, without arguments: a name whose marker is broken."""
+    """a name that is broken or cut off begins no call; peers make a call without arguments of it"""
     return ours.calls == tuple(call for call in theirs.calls if call[1] or call in ours.calls) != theirs.calls
 
 
 def _nothing_promoted(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """All of the text is content here, and the peer has found a call inside what it refused."""
+    """nothing inside a call that failed is promoted to a call"""
     return not ours.calls and ours.content == row.text.strip() and bool(theirs.calls)
 
 
 def _foreign_tokens(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Tokens of the test's own tokenizer are inside markers or text."""
+    """tokens of the test's own tokenizer, even inside a marker, are text to every other model"""
     return "<bos>" in row.text or "reserved_" in row.text
 
 
 def _plain(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """No marker is in the text: it is content, or under the prompt of a thought reasoning."""
+    """without a marker, text is content or a thought as the prompt has opened one; peers assume one"""
     return row.kind == "reason" and row.text.strip() in (ours.content, ours.reasoning)
 
 
 def _thoughts(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """Calls alike, and a peer that was asked for calls only, or for the thought only, leaves the rest unchanged."""
+    """a thought is reasoning once it is closed; peers lose its end or its beginning"""
     return row.kind == "reason" and bool(ours.reasoning) and ours.reasoning in (theirs.reasoning, theirs.content)
 
 
 def _unclosed(row: Row, ours: Reading, theirs: Reading) -> bool:
-    """The call has failed here for a parameter without its closing marker, and the peer has it whole."""
+    """a value ends at its own closing marker: without it, the call has failed; peers end it at an opener"""
     opened, closed = (len(re.findall(marker, row.text)) for marker in (r"<[\w:]*parameter[ =]", r"</[\w:]*parameter>"))
     return opened > closed and bool(_read(row).malformed) and not ours.calls and bool(theirs.calls)
 
 
-REASONS = (
-    (_same_words, "blanks beside markers are dropped, and segments of text are joined by one"),
-    (
-        _stand_ins,
-        "`<bos>` and `<eos>` are special tokens of the test's own tokenizer, which no model of the family has",
-    ),
-    (_thought_left_in, "the peer was asked for calls alone; here reasoning is reasoning"),
-    (_nothing_announced, "JSON that no marker of the family announces is text, whatever closes it"),
-    (_text_after_calls, "text after, between and before calls is content; peers drop some of it"),
-    (_cut_off, "a call that was cut off is `truncated`; peers drop it, show its text, or close it in silence"),
-    (_repaired, "one reading is possible: repaired, with an anomaly; peers drop the call or hand on broken JSON"),
-    (_markers_shown, "markup is never content where it was read; peers leave it in the text"),
-    (_types, "a value is of the type that the schema declares, else as written; peers convert by other rules"),
-    (_more_calls, "a whole call is a call in any place; peers read the first, or none beside text"),
-    (_undeclared, "an argument that was not declared is passed on, with an anomaly; peers drop it"),
-    (_unknown_schema, "the schema of the peer's test is not recorded; if nothing is declared, the text decides"),
-    (_filtered, "a call of a function that the request has not declared is a call, with the anomaly `unknown_tool`"),
-    (_not_in_the_text, "a forced call is arguments alone, and the request says of which function; a text does not"),
-    (_broken_name, "a name that is broken or cut off begins no call; peers make a call without arguments of it"),
-    (_nothing_promoted, "nothing inside a call that failed is promoted to a call"),
-    (_foreign_tokens, "tokens of the test's own tokenizer, even inside a marker, are text to every other model"),
-    (_plain, "without a marker, text is content or a thought as the prompt has opened one; peers assume one"),
-    (_thoughts, "a thought is reasoning once it is closed; peers lose its end or its beginning"),
-    (_unclosed, "a value ends at its own closing marker: without it, the call has failed; peers end it at an opener"),
-)  # fmt: skip
+# The first that fits says why; the page has the docstrings.
+REASONS = tuple((rule, rule.__doc__ or "") for rule in (
+    _same_words, _stand_ins, _thought_left_in, _nothing_announced, _text_after_calls, _cut_off, _repaired,
+    _markers_shown, _types, _more_calls, _undeclared, _unknown_schema, _filtered, _not_in_the_text,
+    _broken_name, _nothing_promoted, _foreign_tokens, _plain, _thoughts, _unclosed,
+))  # fmt: skip
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
