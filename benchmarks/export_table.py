@@ -21,8 +21,8 @@ import toolgram
 from tests.conformance.rows import by_template, read_rows, real_templates, template_text
 from tests.export.engines import Engines, import_xgrammar
 from tests.export.measuring import TOOLS, WRITTEN, measure
+from tests.export.test_pool import ROWS, fingerprint, measured
 from tests.export.test_rows import probes_refused, rows_accepted
-from tests.export.test_table import ROWS, fingerprint, measured
 from tests.page_parts import write_part
 
 PAGE = ROWS.with_name("index.md")

@@ -1,7 +1,7 @@
 """Figures that pages state: `docs/data/NAME.json`, which commands write, and the links by which pages state them.
 
 Strategy: a page states a figure inside of a link to the file that has it, such as `[581 of 582](data/scoreboard.json)`.
-A reader sees where it is from, and `tests/test_figures.py` compares it with the file.
+A reader sees where it is from, and `tests/test_readme.py` compares it with the file.
 """
 
 from __future__ import annotations

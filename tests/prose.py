@@ -2,7 +2,7 @@
 
 Strategy: pages, docstrings and comments become lines of plain prose: without code, tables of generated output, and
 names in backticks. proselint looks at pages. The vocabulary below has words that this project once used in a way of its
-own, each with the word that a reader expects. `tests/test_prose.py` runs it: there are no exceptions.
+own, each with the word that a reader expects. `tests/test_house.py` runs it: there are no exceptions.
 """
 
 from __future__ import annotations

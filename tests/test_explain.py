@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import toolgram
+from tests.generators.broken_outputs import fragments
 from tests.own_format import load_own
 from tests.properties.selection import every_format, fewer
-from tests.strategies import any_text, fragments, outputs
+from tests.strategies import any_text, outputs
 from tests.streams import calls_of
 from toolgram.cli.app import app
 from toolgram.explain import Explanation, explain, recognise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import toolgram
 from tests.own_format import load_own
@@ -15,9 +17,11 @@ from tests.properties.selection import ALL, every_format, seed
 from tests.streams import calls_of
 from toolgram.check import Report, check_format, drivers, languages, sanity
 from toolgram.check.exports import violations
+from toolgram.cli.app import app
 from toolgram.errors import FormatError
 from toolgram.export.building import Builder
 from toolgram.spec.data import Spec, State, Transition
+from toolgram.spec.machine_text import machine_text
 
 WHOLE_CALL = ("start_call", "no_arguments", "end_call")
 
@@ -186,3 +190,54 @@ def test_a_call_in_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.partition(":")[0] for each in found] == ["required", "required after text", "named"]
     assert "'<think>Hm `</think>" in found[0]
     assert all("no call is read in it" in each for each in found)
+
+
+# --- the command: one error per fault, and the others go on ---------------------------------------------------------
+
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["check", *arguments])
+    return result.exit_code, result.output
+
+
+def files(tmp_path: Path, name: str, change: Callable[[str, str], tuple[str, str]]) -> list[str]:
+    grammar = (REPOSITORY / "grammars/mistral_v11.lark").read_text()
+    machine = machine_text(toolgram.get_format("mistral_v11").machine_dict)  # with all rows written out
+    changed = change(grammar, machine)
+    assert changed != (grammar, machine)
+    paths = [tmp_path / f"{name}.lark", tmp_path / f"{name}.yaml"]
+    for path, text in zip(paths, changed, strict=True):
+        path.write_text(text)
+    return [str(path) for path in paths]
+
+
+def test_one_by_name_as_json() -> None:
+    status, output = run("mistral_v3", "--json")
+    (report,) = json.loads(output)
+    assert status == 0
+    assert report["format"] == "mistral_v3"
+    assert all(finding["ok"] and finding["detail"] for finding in report["findings"])
+
+
+def test_a_failing_format_does_not_stop_the_others(tmp_path: Path) -> None:
+    broken = files(tmp_path, "broken", lambda g, m: (g, m.replace("dest: REASONING", "dest: RESONING", 1)))
+    status, output = run("mistral_v11", *broken, "no_such_format")
+    assert status == 1
+    assert "mistral_v11  proved" in output
+    assert "broken  not proved" in output
+    assert "unknown format 'no_such_format'" in output
+
+
+def test_half_a_format_is_a_mistake_in_the_command(tmp_path: Path) -> None:
+    status, output = run("own.lark")
+    assert status == 2
+    assert "two files" in output
+
+
+def test_files_that_are_not_there() -> None:
+    status, output = run("nowhere.lark", "nowhere.yaml")
+    assert status == 1
+    assert "nowhere.lark: cannot be read" in output

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.deviations.examples import examples_of
+from tests.examples import examples_of
 from tests.properties.selection import quarter
 from tests.properties.test_derived import derived
 from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart

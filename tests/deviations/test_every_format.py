@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.deviations.examples import BARE, examples
+from tests.examples import BARE, with_calls
 from tests.json_prefix import is_object
 from tests.properties.selection import quarter
 from tests.streams import assert_parses, assert_same_however_split, cut, run, statuses
@@ -44,7 +44,7 @@ def whole_arguments(name: str, prefix: str, text: str) -> Iterator[tuple[int, in
 def test_whole_arguments_make_a_whole_call(name: str) -> None:
     """However much of what is around them is missing at the end of the output."""
     fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
+    for prefix, text in with_calls(name):
         for number, (closed, ended, arguments) in enumerate(whole_arguments(name, prefix, text)):
             for end in range(closed, ended + 1):
                 for reason in REASONS:
@@ -59,7 +59,7 @@ def test_whole_arguments_make_a_whole_call(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_integer_that_python_refuses_is_in_no_complete_call(name: str, digits: int) -> None:
     fmt, number = toolgram.get_format(name), "9" * digits
-    for prefix, text in examples(name):
+    for prefix, text in with_calls(name):
         for written in ('"Paris"', "'Paris'", "Paris"):
             if written not in text:
                 continue
@@ -77,7 +77,7 @@ def test_an_integer_that_python_refuses_is_in_no_complete_call(name: str, digits
 def test_ids_are_made_by_who_asks_for_them(name: str) -> None:
     """By a parser and by `parse` alike; an id that the model wrote is kept."""
     fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
+    for prefix, text in with_calls(name):
         made = [f"own-{number}" for number in range(9)]
         left, more = iter(made), iter(made)
         whole = fmt.parse(text, prefix=prefix, call_ids=lambda left=left: next(left))  # type: ignore[misc]
@@ -94,7 +94,7 @@ def test_ids_are_made_by_who_asks_for_them(name: str) -> None:
 def test_closers_too_many_are_no_content(name: str) -> None:
     """Brackets directly after the arguments of a JSON call, and the closing marker of any call, once more."""
     fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
+    for prefix, text in with_calls(name):
         wanted = fmt.parse(text, prefix=prefix)
         for closed, _, _ in whole_arguments(name, prefix, text):
             if text[closed - 1] != "}" or text[closed - 2 : closed] == ">}":

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.deviations.examples import examples_of
+from tests.examples import examples_of
 from tests.properties.selection import quarter
 from tests.properties.test_derived import NAMES as TEMPLATES
 from tests.properties.test_derived import derived

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.deviations.examples import examples_of
 from tests.deviations.test_dropped_closers import doubled
+from tests.examples import examples_of
 from tests.properties.selection import quarter, some
 from tests.properties.test_derived import NAMES as DERIVED
 from tests.properties.test_derived import derived

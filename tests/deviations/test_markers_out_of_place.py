@@ -17,8 +17,8 @@ from urllib.parse import unquote
 import pytest
 
 import toolgram
-from tests.deviations.examples import examples_of
 from tests.deviations.test_dropped_closers import called, doubled, is_part, tools_of
+from tests.examples import examples_of
 from tests.properties.selection import quarter, some
 from tests.properties.test_derived import NAMES as DERIVED
 from tests.properties.test_derived import derived

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.deviations.examples import examples
+from tests.examples import with_calls
 from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 from toolgram.spec.data import Literal, Spec
@@ -66,7 +66,7 @@ def kinds(message: toolgram.Message) -> set[str]:
 @pytest.mark.parametrize("name", quarter(BRACED, "the calls are the same"))
 def test_a_brace_twice_is_one(name: str) -> None:
     fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
+    for prefix, text in with_calls(name):
         plain = fmt.parse(text, prefix=prefix)
         for broken in with_braces(text):
             message = assert_same_however_split(fmt, broken, prefix=prefix)
@@ -80,7 +80,7 @@ def test_a_brace_twice_is_one(name: str) -> None:
 @pytest.mark.parametrize("name", toolgram.format_names())
 def test_a_marker_twice_is_one(name: str) -> None:
     fmt = toolgram.get_format(name)
-    for prefix, text in examples(name):
+    for prefix, text in with_calls(name):
         plain = fmt.parse(text, prefix=prefix)
         doubled = {each for each in markers(fmt.spec) if each not in (plain.content or "")} - KEPT.get(name, set())
         for found in re.finditer("|".join(map(re.escape, sorted(doubled))) or "(?!)", text):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
 from tests.export.engines import NEEDED, plain_engines
-from tests.export.measuring import PROMPTS, WRITTEN, accepts, tool
+from tests.export.measuring import PROMPTS, TOOLS, WRITTEN, accepts, tool
 from tests.export.writing import random_output, taken
 from tests.properties.selection import formats_of
 from toolgram.export import export_request, expression
@@ -101,3 +103,37 @@ def test_a_value_with_alternatives_keeps_its_closing_marker(name: str, target: s
             for closer in closers:
                 without = output.replace(closer, "")
                 assert not accepts(name, target, without, tools, tool_choice="required", prefix=PROMPTS.get(name))
+
+
+# --- what the grammars of requests accept, a row each of `accepted.yaml` --------------------------------------------
+
+
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("accepted.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("row", TABLE["texts"], ids=lambda row: row["why"])
+def test_texts(row: dict[str, Any], target: str) -> None:
+    before, after = row.get("around", ("", ""))
+    names = [row["format"]] if isinstance(row["format"], str) else row["format"]
+    for name in names:
+        for expected, key in ((True, "accepted"), (False, "refused")):
+            for text in row.get(key, ()):
+                found = accepts(name, target, f"{before}{text}{after}", row.get("tools", TOOLS), **row.get("ask", {}))
+                assert found is expected, text
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("name", TABLE["formats"])
+def test_requests(name: str, target: str) -> None:
+    parts = {**TABLE["parts"], **TABLE["formats"][name]}
+    parts["two"] = parts["call"] + parts["between"] + parts["other"]
+    parts["open"] = parts["thought"][:-3]  # reasoning is closed before a call
+    for row in TABLE["requests"]:
+        for expected, key in ((True, "accepted"), (False, "refused")):
+            for words in row.get(key, ()):
+                text = "".join(parts[word] for word in words.split())
+                assert accepts(name, target, text, **row["ask"]) is expected, (row, text)
+    stops = toolgram.get_format(name).export(target, TOOLS).stop
+    assert not stops or accepts(name, target, parts["call"] + stops[0], stop_tokens_inside=True)
+    assert not stops or not accepts(name, target, parts["call"], stop_tokens_inside=True)

@@ -19,9 +19,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import toolgram
 from tests.fuzz import tools
+from tests.generators.broken_outputs import fragments
 from tests.properties.selection import every_format, fewer
 from tests.properties.test_special_tokens import outputs_in_pieces
-from tests.strategies import chunkings, fragments, mentions, mutated, well_formed
+from tests.strategies import chunkings, mentions, mutated, well_formed
 from tests.streams import calls_of, check_events, check_message, merged, sources
 from toolgram.events import Event
 from toolgram.runtime.stream import PROMPT, READ_AGAIN, REJECTED, TraceStep

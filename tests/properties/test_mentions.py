@@ -11,11 +11,14 @@ from collections.abc import Iterable
 import pytest
 
 import toolgram
+from tests.clauses import check_widely
+from tests.fuzz import tools
 from tests.generators.calls_in_halves import simple_call
 from tests.properties.selection import every_format, some
 from tests.strategies import OTHER_TOOLS, thought_markers
 from tests.streams import calls_of, check_events, check_message, cut, run
 from tests.work import at_most, calls_made
+from toolgram.observing.paths import canonical_outputs
 
 REASONS = (None, "stop", "tool_calls", "length", "")
 
@@ -99,3 +102,32 @@ def test_work_is_linear_where_calls_are_mentioned(name: str, size: int) -> None:
         growth = len(long) / len(short)
         row = f"{short[:120]!r}: {few} calls for {len(short)} characters, {many} for {len(long)}"
         assert many <= growth * few * 1.25 + 1_000, row
+
+
+# --- nothing inside arguments becomes a call ------------------------------------------------------------------------
+
+
+FUZZED = tools()
+PLAIN = '{"city": "Paris"}'
+INNER = '{"name": "g", "arguments": {}, "parameters": {}}'
+BROKEN = [
+    "{'a': 1_0, 'b': '}}, CALL, '}",
+    "{'a': (1, 2), 'b': ']}}, CALL'}",
+    "{'a': [1}, 'b': '}}]}, [CALL'}",
+    "{'a': '\\x4g', 'b': tru, 'c': '}}, CALL, '}",
+]
+
+
+@every_format
+def test_a_call_in_a_string_of_a_broken_dict_is_none(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    bare = not {"start_map item", "start_array"}.isdisjoint(fmt.program.initial.row)
+    for prefix, output, _ in canonical_outputs(fmt):
+        for broken in BROKEN if PLAIN in output else ():
+            text = output.replace(PLAIN, broken.replace("CALL", INNER), 1)
+            for declared in (FUZZED,) if bare else (None, FUZZED):
+                for strict in (False, True):
+                    message = fmt.parse(text, declared, prefix, "stop", strict)
+                    assert "g" not in [call.name for call in message.tool_calls], text
+            failure = check_widely(fmt, text, [])
+            assert failure is None, failure

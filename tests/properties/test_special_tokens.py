@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.generators.broken_outputs import fragments
 from tests.properties.selection import every_format
-from tests.strategies import chunkings, fragments, well_formed
+from tests.strategies import chunkings, well_formed
 from tests.streams import merged, sources, without_ids
 from tests.work import at_most
 from toolgram.events import Event
