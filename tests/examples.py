@@ -17,7 +17,6 @@ def examples(program: Program) -> list[str]:
 
 # --- examples that have calls ---------------------------------------------------------------------------------------
 
-
 # Bare JSON is read as it is, or it is text: nothing of it is repaired.
 BARE = ("llama3_json", "xlam")
 

@@ -84,7 +84,6 @@ def test_no_file_imports_more_than_eight_names_from_another(path: Path) -> None:
 
 # --- free text and values that a grammar declares -------------------------------------------------------------------
 
-
 # Grammars that define such a terminal in another way, and why. `toolgram check` compares it with the parser.
 WRITTEN = table(__file__, "written")
 

@@ -154,7 +154,6 @@ def test_any_text_is_explained_after_any_prompt(name: str, data: st.DataObject) 
 
 # --- one recogniser: the format that wrote an output comes first ----------------------------------------------------
 
-
 AROUND = [("", ""), ("Sure, I will look that up.\n", ""), ("I can do that: {ok}.\n\n", "\nThat is all.")]
 
 

@@ -78,7 +78,6 @@ def test_a_delta_may_be_none_and_no_bytes(name: str) -> None:
 
 # --- keys that come twice, in arguments that are kept and in those that are not -------------------------------------
 
-
 SOME_KEYS = st.sampled_from(["a", "b", "c", 'q"', "back\\slash", "é", "{", ""])
 VALUES = st.recursive(
     st.one_of(st.integers(), st.sampled_from(["", "a", '"a": 1, ', "\\", "}", "x\ny"])),

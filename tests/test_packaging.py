@@ -106,7 +106,6 @@ def test_wheel_parses_away_from_the_repository(wheel: Path, tmp_path: Path) -> N
 
 # --- the table of supported versions --------------------------------------------------------------------------------
 
-
 HERE = Path(__file__).parent.parent
 PAGE = (HERE / "docs" / "reference" / "versions.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -74,7 +74,6 @@ def test_the_table_of_formats_lists_what_ships(root: Path) -> None:
 
 # --- figures that pages state ---------------------------------------------------------------------------------------
 
-
 # A figure that somebody measured: a share, a percentage, or a large number with its comma.
 MEASURED = re.compile(r"\b\d[\d,]* of \d[\d,]*\b|\b\d+(?:\.\d+)?%|\b\d{1,3}(?:,\d{3})+\b")
 NOT_PROSE = re.compile(r"```.*?```|`[^`\n]*`|<!--.*?-->", re.S)

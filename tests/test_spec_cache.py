@@ -154,7 +154,6 @@ def test_whatever_reads_a_specification_counts() -> None:
 
 # --- formats and parsers travel to other processes, and nobody changes a format -------------------------------------
 
-
 TEMPLATES = Path(__file__).parent / "derive" / "templates"
 
 

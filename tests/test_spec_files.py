@@ -290,7 +290,6 @@ def test_a_misspelt_name_is_told_the_right_one() -> None:
 
 # --- files that cannot be read, or that import what cannot be read --------------------------------------------------
 
-
 FORMAT = toolgram.get_format("mistral_v11")
 TEXTS = FORMAT.grammar_text, FORMAT.machine_text
 

@@ -307,7 +307,6 @@ def test_the_scoreboard_is_what_parsers_found(tmp_path: Path) -> None:
 
 # --- cases that deviate: read by strict parsers, and from snapshots -------------------------------------------------
 
-
 DEVIATING = [case for case in suite_told.suite.load_cases() if "anomalies" in TOLD.get(case["id"], {})]
 DEVIATING_FAMILIES = sorted({case["family"] for case in DEVIATING})
 REPAIRS = {

@@ -61,7 +61,6 @@ def test_a_warning_is_printed_and_does_not_fail(tmp_path: Path) -> None:
 
 # --- keys of JSON that only one of the two files has, and examples that are not read --------------------------------
 
-
 KEYS = (OWN / "keys.lark").read_text("utf-8")
 KEYS_MACHINE = (OWN / "keys.yaml").read_text("utf-8")
 SAME_PATH = "  same_path: {item.tool: item.name}\n"
@@ -104,7 +103,6 @@ def test_an_example_without_a_call_is_a_warning(tmp_path: Path, shown: str) -> N
 
 
 # --- free text that is defined by hand is compared with what the parser reads ---------------------------------------
-
 
 REPOSITORY = Path(__file__).parents[2]
 TOOL_CALLS = r"\[TOOL_CALLS\]|\[\/TOOL_CALLS\]|\[THINK\]|\[\/THINK\]|<\/s>"

@@ -194,7 +194,6 @@ def test_a_call_in_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- the command: one error per fault, and the others go on ---------------------------------------------------------
 
-
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

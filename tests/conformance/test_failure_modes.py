@@ -100,7 +100,6 @@ def test_rows_judged_wrong_have_a_page() -> None:
 
 # --- every case of other parsers' tests -----------------------------------------------------------------------------
 
-
 PAGE = Path(__file__).parents[2] / "docs" / "deviations-judged.md"
 
 

@@ -108,7 +108,6 @@ def test_equal_messages() -> None:
 
 # --- what `make templates` takes out of a distribution --------------------------------------------------------------
 
-
 SOURCE = SOURCES[0]
 INSIDE = SOURCE.inside
 

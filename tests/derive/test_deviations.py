@@ -163,7 +163,6 @@ def test_the_formats_of_a_run_have_what_is_tried() -> None:
 
 # --- text in quotes of its own kind whose closing quote is missing --------------------------------------------------
 
-
 MARKERS = {"own_quotes": ("<|call>", '<|"|>', "<call|>"), "own_nesting": ("<|tool_call>call:", '<|"|>', "<tool_call|>")}
 
 

@@ -141,7 +141,6 @@ def test_a_template_of_another_language_is_called_one(source: str) -> None:
 
 # --- what is not `ok` although it looks so: calls that are lost or changed ------------------------------------------
 
-
 WITH_CALLS = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% if m.tool_calls %}@{% endif %}<|e|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"

@@ -87,7 +87,6 @@ def test_an_end_of_turn_that_a_thought_spells_does_not_hide_the_one_after_it(nam
 
 # --- strings whose quotes are not escaped ---------------------------------------------------------------------------
 
-
 CALL = '<tool_call>{"name": "f", "arguments": %s}</tool_call>'
 
 

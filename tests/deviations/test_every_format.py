@@ -115,7 +115,6 @@ def test_half_a_surrogate_pair_is_no_name() -> None:
 
 # --- a closer that nothing opened, after blanks ---------------------------------------------------------------------
 
-
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 
 

@@ -8,6 +8,7 @@ torch is not installed a stub takes its place, and masks are numpy arrays.
 from __future__ import annotations
 
 import random
+import re
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -211,15 +212,9 @@ def plain_engines() -> Engines:
     return Engines()
 
 
-def _token(vocab: Vocabulary, word: str) -> int | None:
-    return vocab.tokens.index(word.encode()) if word.encode() in vocab.tokens else None
-
-
-def sample(
-    engine: Engine, rng: random.Random, begins: Sequence[str] = (), needed: Sequence[str] = (), most: int = 200
-) -> str | None:
-    """A random output under the engine's mask; None where it found no end."""
-    tokens = sample_tokens(engine, rng, begins, needed, most)
+def sample(engine: Engine, rng: random.Random, *how: Any) -> str | None:
+    """A random output under the engine's mask, as `sample_tokens` has it; None where it found no end."""
+    tokens = sample_tokens(engine, rng, *how)
     if tokens is None:
         return None
     return b"".join(engine.vocab.tokens[token] for token in tokens).decode("utf-8", "replace")
@@ -235,9 +230,10 @@ def sample_tokens(
     """
     matcher, vocab = engine.begin(), engine.vocab
     end = vocab.eos_token_id
-    calls = {token for word in begins if (token := _token(vocab, word)) is not None}
-    keys = [token for word in needed if (token := _token(vocab, word)) is not None]
-    closers = [token for token in range(256, end) if _closes(vocab.tokens[token])]
+    known = {token: number for number, token in enumerate(vocab.tokens)}
+    calls = {known[word.encode()] for word in begins if word.encode() in known}
+    keys = [known[word.encode()] for word in needed if word.encode() in known]
+    closers = [known[word] for word in vocab.tokens[256:end] if re.search(rb"/|end|eom|eot", word.lower())]
     taken: list[int] = []
     text, last = b"", -1
     for at in range(most * 60):
@@ -274,10 +270,6 @@ _BEFORE_KEYS = tuple(bytes([byte]) for byte in b"\"'(>= ")
 _AFTER_KEYS = tuple(b'"=>')
 _QUOTES, _BRACKETS, _STEPS = list(b"\"'"), list(b"}])>"), list(b"=:")
 _MARKS = frozenset(b"}])\"'>,:\n0 ")
-
-
-def _closes(word: bytes) -> bool:
-    return any(mark in word.lower() for mark in (b"/", b"end", b"eom", b"eot"))
 
 
 def _closing(

@@ -100,17 +100,21 @@ def problem_in(fmt: toolgram.Format, text: str, message: toolgram.Message, tools
             return str(error).splitlines()[0]
         except RecursionError:
             continue  # a sampler nests deeper than the judge can follow
-    odd = [
-        each
-        for each in message.anomalies
-        if each.kind not in TOLERATED and each.why not in (LATE_CALL, LATE_MEMBER)  # text after a call; it is content
-        if not _is_in_code(fmt, text, each) and not _is_bare(fmt, each) and not _is_marker_twice(fmt, each)
-    ]
-    return odd[0].why if odd else ""
+    return next((each.why for each in message.anomalies if not _is_unknown_to_grammars(fmt, text, each)), "")
 
 
-def _is_in_code(fmt: toolgram.Format, text: str, anomaly: toolgram.Anomaly) -> bool:
-    """Whether a marker is quoted in code, there or before: a parser knows what text means, and a grammar does not."""
+def _is_unknown_to_grammars(fmt: toolgram.Format, text: str, anomaly: toolgram.Anomaly) -> bool:
+    """Whether a parser sees what a grammar does not know of.
+
+    That is text after a call, an object in text that is a call since its function is declared, a marker that comes
+    twice, as the text before a call may end in another spelling of what opens it, and a marker in code, there or
+    before.
+    """
+    if anomaly.kind in TOLERATED or anomaly.why in (LATE_CALL, LATE_MEMBER):
+        return True
+    bare = ("{", *fmt.spec.bare_calls[1:]) if fmt.spec.bare_calls else ()
+    if anomaly.kind == "unusual_form" and anomaly.text in (*bare, *fmt.program.literals.values()):
+        return True
     marks, at = CodeMarks(), 0
     places = (text.find(marker) for marker in fmt.program.markers)
     for place in sorted(place for place in places if 0 <= place <= anomaly.start):
@@ -119,18 +123,6 @@ def _is_in_code(fmt: toolgram.Format, text: str, anomaly: toolgram.Anomaly) -> b
         if marks.place:
             return True
     return False
-
-
-def _is_bare(fmt: toolgram.Format, anomaly: toolgram.Anomaly) -> bool:
-    """Whether an object in text is a call, since its function is declared: a grammar does not know that either."""
-    return (
-        anomaly.kind == "unusual_form" and anomaly.text in ("{", *fmt.spec.bare_calls[1:]) and bool(fmt.spec.bare_calls)
-    )
-
-
-def _is_marker_twice(fmt: toolgram.Format, anomaly: toolgram.Anomaly) -> bool:
-    """Whether a marker comes twice: the text before a call may end in another spelling of what opens it."""
-    return anomaly.kind == "unusual_form" and anomaly.text in fmt.program.literals.values()
 
 
 def measure(

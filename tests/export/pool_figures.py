@@ -108,15 +108,14 @@ def figures(name: str, target: str, samples: int = 1) -> Counter[str]:
 
 def count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_notes: bool) -> None:
     """Ask for all arguments of a schema."""
-    fitting, others = judged(name)
-    for arguments in fitting:
-        good = accepts(arguments)
-        found["valid accepted" if good else "valid refused"] += 1
-        found["silent"] += not good and not in_notes
-    for arguments in others:
-        good = not accepts(arguments)
-        found["invalid refused" if good else "invalid accepted"] += 1
-        found["silent"] += not good and not in_notes
+    for kind, wanted, others, listed in (
+        ("valid", "accepted", "refused", judged(name)[0]),
+        ("invalid", "refused", "accepted", judged(name)[1]),
+    ):
+        for arguments in listed:
+            good = accepts(arguments) == (kind == "valid")
+            found[f"{kind} {wanted if good else others}"] += 1
+            found["silent"] += not good and not in_notes
 
 
 # --- every format -------------------------------------------------------------------------------------------------

@@ -143,7 +143,6 @@ def test_llguidance_holds_a_raw_value_to_its_length(limits: dict[str, int]) -> N
 
 # --- names and items that begin alike -----------------------------------------------------------------------------
 
-
 BEGIN_ALIKE = table(__file__, "begin_alike")
 ALIKE = {
     "arguments": [tool(each, BEGIN_ALIKE, ["city"], additionalProperties=True) for each in ("find", "find_all")],

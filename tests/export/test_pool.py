@@ -42,7 +42,6 @@ def test_a_part_of_the_pool_in_every_format(name: str, target: str) -> None:
 
 # --- the page about exports is about the grammars of this tree ------------------------------------------------------
 
-
 ROWS = Path(__file__).parents[2] / "docs" / "data" / "exports.csv"
 
 

@@ -122,7 +122,6 @@ def test_places_are_forgotten() -> None:
 
 # --- calls whose markers are tokens, beside calls whose markers are only spelled ------------------------------------
 
-
 CALLED = [name for name in toolgram.format_names() if toolgram.get_format(name).program.special]
 
 

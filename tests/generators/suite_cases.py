@@ -40,9 +40,8 @@ NOW: Call = ("now", {})
 TURNS: tuple[tuple[str, Turn, str], ...] = tuple(
     (row["label"], replace(turn_of(row), label=""), row["why"]) for row in table(__file__, "turns")
 )
-_AFTER_NAME = re.compile(
-    r"""(?::\d)?(?:[<\[][^<>\[\]]{1,60}[>\]]|["'(>]+|:?\s|<(?=a)|\{)"""
-)  # what shows that a name is whole
+# What shows that a name is whole.
+_AFTER_NAME = re.compile(r"""(?::\d)?(?:[<\[][^<>\[\]]{1,60}[>\]]|["'(>]+|:?\s|<(?=a)|\{)""")
 WORDS = ("Sure.", "Here it is:", "naïve", "你好", "50%", "x = 3", "it's", '"quoted"', "a/b", "(see 1)", "f(x)", "Done!")
 STRINGS = (
     "Oslo", "São Paulo", "12", "true", "null", "3.10", "a b", "it's", 'say "hi"', "C:\\new", "a, b; c", "<b>bold</b>",
@@ -114,11 +113,13 @@ def level_of(turn: Turn) -> str:
     return "robust" if turn.after else "core"
 
 
-def case(name: str, clause: str, label: str, level: str, text: str, expect: dict[str, Any], why: str) -> Case:
+def case(
+    name: str, clause: str, label: str, level: str, text: str, expect: dict[str, Any], why: str, reason: Any = "stop"
+) -> Case:
     """A case of the generated ones."""
     return {
         "version": 1, "id": f"{clause.lower()}-{name}-made-{label}", "family": name, "level": level, "clause": clause,
-        "text": text, "prompt": "", "tools": "search", "finish_reason": "stop", "expect": expect, "why": why,
+        "text": text, "prompt": "", "tools": "search", "finish_reason": reason, "expect": expect, "why": why,
     }  # fmt: skip
 
 
@@ -147,10 +148,8 @@ def cut_off(name: str) -> Iterator[Case]:
         calls = (*turn.calls[:-1], ("run", {"code": "rm -rf /tmp/b"}))
         for reason in ("length", None):
             told = "The output was cut in a value." if reason else "No reason is known: the value may go on."
-            found = case(
-                name, "P1", f"{label}-{reason or 'none'}", "robust", text, expected(turn, calls, "truncated"), told
-            )
-            yield {**found, "finish_reason": reason}
+            expect = expected(turn, calls, "truncated")
+            yield case(name, "P1", f"{label}-{reason or 'none'}", "robust", text, expect, told, reason)
 
 
 def names(name: str) -> Iterator[Case]:
@@ -167,10 +166,9 @@ def names(name: str) -> Iterator[Case]:
     for reason in ("length", None):
         expect = expected(turn, (("get_weather", {}),), "truncated")
         del expect["content"]  # the blanks and markers around the text are other cases
-        found = case(
-            name, "P5", f"name-{reason or 'none'}", "robust", text, expect, "The name was written, and no more."
-        )
-        yield {**found, "finish_reason": reason, "never": {"called": ["get_weather"]}}
+        why = "The name was written, and no more."
+        found = case(name, "P5", f"name-{reason or 'none'}", "robust", text, expect, why, reason)
+        yield {**found, "never": {"called": ["get_weather"]}}
 
 
 def closers(name: str) -> Iterator[Case]:
@@ -183,8 +181,7 @@ def closers(name: str) -> Iterator[Case]:
             continue
         for reason in ("stop", "length", None):
             why = "The arguments are whole; only closers around them are missing."
-            found = case(name, "table", f"{label}-{reason or 'none'}", "robust", whole[:at], expected(turn), why)
-            yield {**found, "finish_reason": reason}
+            yield case(name, "table", f"{label}-{reason or 'none'}", "robust", whole[:at], expected(turn), why, reason)
 
 
 def quotations(name: str) -> Iterator[Case]:
@@ -192,20 +189,21 @@ def quotations(name: str) -> Iterator[Case]:
     call = WRITERS[name](Turn("", calls=(ROME,))).strip()
     if name in BARE or name in MESSAGES:
         return
-    places = [("span", Turn("", content=f"Write `{call}` to call it."))]
-    places.append(("fence", Turn("", content=f"Like this:\n\n```\n{call}\n```\n\nThat is all.")))
-    places.append(("thought", Turn("", f"perhaps {call} but no.", "Hello!")))
-    whys = {"span": "in inline code", "fence": "in a fence with text after it", "thought": "in a thought that goes on"}
-    for label, turn in places:
+    places = [
+        ("span", "in inline code", Turn("", content=f"Write `{call}` to call it.")),
+        ("fence", "in a fence with text after it", Turn("", content=f"Like this:\n\n```\n{call}\n```\n\nThat is all.")),
+        ("thought", "in a thought that goes on", Turn("", f"perhaps {call} but no.", "Hello!")),
+    ]
+    for label, place, turn in places:
         if (label == "span" and "\n\n" in call) or (label != "thought" and "`" in call) or not writable(name, turn):
             continue
         for reason in ("stop", None):
-            text, why = WRITERS[name](turn), f"A call {whys[label]} is only mentioned."
-            found = case(name, "P3", f"{label}-{reason or 'none'}", "policy", text, expected(turn), why)
-            yield {**found, "finish_reason": reason, "never": {"called": ["get_weather"]}}
+            text, why = WRITERS[name](turn), f"A call {place} is only mentioned."
+            found = case(name, "P3", f"{label}-{reason or 'none'}", "policy", text, expected(turn), why, reason)
+            yield {**found, "never": {"called": ["get_weather"]}}
         both = Turn("", turn.reasoning, turn.content, (WEATHER,))
         if writable(name, both):
-            why = f"A call {whys[label]} is only mentioned; the real one follows."
+            why = f"A call {place} is only mentioned; the real one follows."
             yield case(name, "P3", f"{label}-then-call", "policy", WRITERS[name](both), expected(both), why)
 
 

@@ -111,7 +111,6 @@ def test_a_skip_takes_all_blanks(text: str, state: int, blanks: int, data: st.Da
 
 # --- local deviations are repaired on the way, and never retracted --------------------------------------------------
 
-
 OUTPUTS = {
     "hermes": '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>',
     "mistral_v11": "[TOOL_CALLS]f[ARGS]%s",

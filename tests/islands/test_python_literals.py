@@ -101,7 +101,6 @@ def test_depth_is_capped() -> None:
 
 # --- properties: Python itself is asked -----------------------------------------------------------------------------
 
-
 texts = st.text() | st.text(st.characters()) | st.text("ab'\"\\\n\r\t{}[](),:=x08uN ")
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 keys = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
@@ -255,7 +254,6 @@ def test_work_is_linear_and_memory_is_what_is_held(begin: str, unit: str, end: s
 
 
 # --- digits, of which Python itself reads no more than a limit ------------------------------------------------------
-
 
 LISTED = "<|tool_call_start|>[f(%s), g(b=2)]<|tool_call_end|>"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]

@@ -84,7 +84,6 @@ def test_an_escaped_literal_that_breaks_or_is_cut_off_says_how_far_it_was_writte
 
 # --- a value that is plain is what its island reads -----------------------------------------------------------------
 
-
 NAMES = ("string", "integer", "number", "boolean", "null", "array", "object")
 TYPES: list[Types] = [None, *(frozenset(each) for size in (1, 2, 3) for each in combinations(NAMES, size))]
 SPELLED = ("", "0", "-0", "7", "07", "-7", "1.5", "1.", "-0.25", "1e5", "9" * 40, "true", "True", "false", "null",
@@ -128,7 +127,6 @@ def test_some_values_are_plain() -> None:
 
 # --- values with elements inside ------------------------------------------------------------------------------------
 
-
 MARK = "]<]minimax[>["
 SCHEMA = table(__file__, "schema")
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
@@ -157,7 +155,6 @@ def test_what_is_declared_is_sent_before_the_value_is_over() -> None:
 
 
 # --- what is spelled as a number in a notation whose strings have quotes --------------------------------------------
-
 
 NUMBERS = ["0", "-0", "7", "-12", "1.50", "0.5e+3", "9.000009E5", "1e5", "12345678901234567890"]
 TEXTS = ["007", "1.2.3", "5 apples", "1e", "- 4", ".5", "+1"]

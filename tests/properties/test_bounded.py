@@ -172,7 +172,6 @@ def test_nesting_below_the_cap_is_a_call(name: str, depth: int) -> None:
 
 # --- a snapshot that was changed, or of another format, is refused --------------------------------------------------
 
-
 VALUES = st.one_of(
     st.none(),
     st.booleans(),

@@ -80,7 +80,6 @@ def test_a_parser_that_keeps_no_message_keeps_no_text_and_no_deviations(name: st
 
 # --- what a parser weighs: a server has thousands of them -----------------------------------------------------------
 
-
 PARSERS = 1_000
 MOST_WEIGHT = 1_024  # bytes
 MOST_BEGUN = 1_536  # of one whose prompt has begun what may become a call, which it holds

@@ -106,7 +106,6 @@ def test_work_is_linear_where_calls_are_mentioned(name: str, size: int) -> None:
 
 # --- nothing inside arguments becomes a call ------------------------------------------------------------------------
 
-
 FUZZED = tools()
 PLAIN = '{"city": "Paris"}'
 INNER = '{"name": "g", "arguments": {}, "parameters": {}}'
