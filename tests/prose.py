@@ -116,12 +116,11 @@ def declared() -> list[Path]:
 
 
 if __name__ == "__main__":
-    for place in pages():
-        for fault in page_faults(place):
-            print("{}:{}: {}: write {}".format(*fault))
-    for place in declared():
-        for fault in declaration_faults(place):
-            print("{}:{}: {}: write {}".format(*fault))
-    for place in sorted((ROOT / "src").rglob("*.py")):
-        for fault in source_faults(place):
+    kinds = (
+        (pages(), page_faults),
+        (declared(), declaration_faults),
+        (sorted((ROOT / "src").rglob("*.py")), source_faults),
+    )
+    for places, faults in kinds:
+        for fault in (fault for place in places for fault in faults(place)):
             print("{}:{}: {}: write {}".format(*fault))

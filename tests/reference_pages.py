@@ -22,16 +22,8 @@ from toolgram.anomalies import KINDS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 PACKAGE = Path(toolgram.__file__).parent
-TOOLS = [
-    {
-        "name": "get_weather",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            "required": ["city"],
-        },
-    }
-]
+WEATHER = {"city": {"type": "string"}, "days": {"type": "integer"}}
+TOOLS = [{"name": "get_weather", "parameters": {"type": "object", "properties": WEATHER, "required": ["city"]}}]
 
 
 @dataclass(frozen=True)
@@ -66,21 +58,15 @@ def read(shown: Anomaly, strict: bool = False) -> toolgram.Message:
 
 def anomaly_page(kind: str) -> str:
     """Return the page of a kind."""
-    shown = ANOMALIES.get(kind)
-    lines = [f"# {kind}", "", _sentence(KINDS[kind]), ""]
-    if shown is None:
-        remedy = DERIVED_ONLY[kind]
-    else:
+    shown, remedy = ANOMALIES.get(kind), DERIVED_ONLY.get(kind)
+    lines = [f"# {kind}", "", KINDS[kind][0].upper() + KINDS[kind][1:] + ".", ""]
+    if shown is not None:
         remedy = shown.remedy
         lines += ["## Example", "", f"[`{shown.format}`](../../specs/{shown.format}.md) reads", ""]
         lines += ["```text", shown.output, "```", "", "as", "", "```json", _message(read(shown)), "```", ""]
         if _message(read(shown, strict=True)) != _message(read(shown)):
             lines += ["With `strict=True` it does not.", ""]
-    return "\n".join([*lines, "## What to do", "", remedy, "", "[All anomalies](../../anomalies.md)", ""])
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
+    return "\n".join([*lines, "## What to do", "", str(remedy), "", "[All anomalies](../../anomalies.md)", ""])
 
 
 def _message(message: toolgram.Message) -> str:
@@ -135,28 +121,28 @@ def _raise(raised: Raised) -> str:
     raise AssertionError(f"{raised.code} does not raise {raised.error.__name__}")
 
 
+ERROR_LIST = """# Errors
+
+No output of a model raises an exception. What raises is a mistake that you can correct: a name that does not \
+exist, a file that does not hold together, a missing package, a request that is not valid.
+
+| error | raised if |
+|---|---|
+{rows}
+
+The command line prints the message of an error on standard error. Its exit status is 1 if an input cannot be \
+used and 2 if the command itself is wrong. The gateway and the plug-ins answer with the error object of the \
+API that was called.
+"""
+
+
 def error_list() -> str:
     """Return the page that lists the classes."""
-    lines = [
-        "# Errors",
-        "",
-        "No output of a model raises an exception. What raises is a mistake that you can correct: a name that does not "
-        "exist, a file that does not hold together, a missing package, a request that is not valid.",
-        "",
-        "| error | raised if |",
-        "|---|---|",
-    ]
+    rows = []
     for raised in ERRORS:
         says = inspect.cleandoc(raised.error.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-        lines.append(f"| [`{raised.error.__name__}`]({raised.error.__name__}.md) | {says} |")
-    lines += [
-        "",
-        "The command line prints the message of an error on standard error. Its exit status is 1 if an input cannot be "
-        "used and 2 if the command itself is wrong. The gateway and the plug-ins answer with the error object of the "
-        "API that was called.",
-        "",
-    ]
-    return "\n".join(lines)
+        rows.append(f"| [`{raised.error.__name__}`]({raised.error.__name__}.md) | {says} |")
+    return ERROR_LIST.format(rows="\n".join(rows))
 
 
 def pages() -> dict[Path, str]:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import toolgram
-from tests.own_format import MARKER, load_own, write_own_format
+from tests.own_format import MACHINE, MARKER, load_own
 from tests.properties import selection
 from toolgram.diagrams import KINDS, LEVELS, Kind, Level, trigger_in_words
 from toolgram.observing.paths import canonical_outputs
@@ -32,12 +32,10 @@ def read_mermaid(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", "")
 
 
-def read_dot(text: str) -> str:
-    """Labels as dot shows them."""
-    return html.unescape(re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[1], text))
-
-
-READ: dict[Kind, Callable[[str], str]] = {"mermaid": read_mermaid, "dot": read_dot}
+READ: dict[Kind, Callable[[str], str]] = {
+    "mermaid": read_mermaid,
+    "dot": lambda text: html.unescape(re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[1], text)),
+}
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -147,12 +145,14 @@ def test_a_text_that_varies_is_not_that_of_an_example() -> None:
     assert "bbc5b7ed" not in drawn
 
 
-def test_without_an_output_of_its_own_a_format_has_only_the_whole(tmp_path: Path) -> None:
-    grammar, machine = write_own_format(tmp_path)
-    lines = machine.read_text(encoding="utf-8").splitlines()
-    machine.write_text("\n".join(line for line in lines if "example:" not in line), encoding="utf-8")
-    fmt = toolgram.load_format(grammar, machine)
+def test_what_cannot_be_drawn(tmp_path: Path) -> None:
+    """Without an output of its own a format has only the whole; an unknown kind or level is refused."""
+    fmt = load_own(tmp_path, machine="".join(line for line in MACHINE.splitlines(True) if "example:" not in line))
     assert fmt.diagram() == fmt.diagram(level="whole")
+    with pytest.raises(toolgram.ToolgramError, match="known kinds: mermaid, dot, svg"):
+        fmt.diagram("png")  # type: ignore[arg-type]
+    with pytest.raises(toolgram.ToolgramError, match="known levels: path, whole"):
+        fmt.diagram(level="half")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -224,10 +224,3 @@ def test_without_its_package_a_kind_is_one_clear_error(
         fmt.diagram(kind)
     assert fmt.diagram("mermaid")
     assert kind == "dot" or fmt.diagram("dot")
-
-
-def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(toolgram.ToolgramError, match="known kinds: mermaid, dot, svg"):
-        toolgram.get_format("mistral_v11").diagram("png")  # type: ignore[arg-type]
-    with pytest.raises(toolgram.ToolgramError, match="known levels: path, whole"):
-        toolgram.get_format("mistral_v11").diagram(level="half")  # type: ignore[arg-type]

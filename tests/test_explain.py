@@ -82,13 +82,6 @@ def test_an_example_is_parsed_and_needs_no_explanation(name: str) -> None:
     assert explanation.path[-1].dest == "ALL_TOOLS_COMPLETE"
 
 
-def test_a_marker_tells_the_other_format() -> None:
-    assert told("llama3_json", '[TOOL_CALLS]f[ARGS]{"a": 1}').verdict == (
-        "No call was found. The text holds a marker of mistral_v11 ([TOOL_CALLS]), and "
-        "`toolgram parse --format mistral_v11` finds 1 call in it."
-    )
-
-
 @pytest.mark.parametrize("row", VERDICTS, ids=lambda row: row["verdict"][:40])
 def test_verdicts(row: dict[str, Any]) -> None:
     assert told(row["name"], row["text"], **row.get("options", {})).verdict == row["verdict"]

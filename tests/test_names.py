@@ -85,22 +85,6 @@ def test_a_model_of_none_leads_to_none(model: str) -> None:
         toolgram.get_format(model)
 
 
-def test_the_last_name_of_a_path_counts() -> None:
-    """What comes before it is a folder, or an owner."""
-    paths = {
-        "/data/llama-3-finetunes/Qwen3-8B": "hermes",
-        "D:\\models\\mistral-nemo\\gpt-oss-20b-Q4_K_M.gguf": "gpt_oss",
-        "/cache/models--Qwen--Qwen3-Coder-30B-A3B-Instruct/snapshots/1a2b": "qwen3_coder",
-        "/models/GLM-4.6/model-00001-of-00092.gguf": "glm45",
-        f"/{'folder/' * 60}Kimi-K2-Instruct": "kimi_k2",
-    }
-    assert {path: toolgram.get_format(path).name for path in paths} == paths
-
-
-def test_a_text_counts_only_where_a_part_of_an_id_begins() -> None:
-    assert for_model("someone/unqwenched-7b", SHIPPED) is None
-
-
 def test_an_ambiguous_name_says_what_was_taken_and_why() -> None:
     fmt = toolgram.get_format("mistral")
     assert fmt.name == "mistral_v11"

@@ -77,10 +77,8 @@ def changed(name: str, change: Callable[[Machine], object]) -> Texts:
 
 def defined(name: str, *lines: str) -> Texts:
     """With more lines in the grammar, and the terminal NEW as a trigger."""
-    grammar, text = _base(name)
-    machine: Machine = yaml.safe_load(text)
-    _more(machine, ["NEW", "WAITING_FOR_TOOL_START", "WAITING_FOR_TOOL_START"])
-    return "\n".join([grammar, *lines, ""]), written(machine)
+    grammar, machine = changed(name, lambda machine: _more(machine, ["NEW", *["WAITING_FOR_TOOL_START"] * 2]))
+    return "\n".join([grammar, *lines, ""]), machine
 
 
 def adding(text: str) -> Texts:
@@ -212,16 +210,6 @@ def refused(given: Callable[[], Texts], path: str = "own.lark") -> FormatError:
     return caught.value
 
 
-def _path(name: str) -> str:
-    return str(grammar_home() / "hermes.lark") if name == "a circle" else "own.lark"
-
-
-def _check(error: FormatError, given: Callable[[], Texts], wanted: str) -> None:
-    assert re.search(wanted, error.problem)
-    assert error.remedy
-    assert 0 <= error.line <= given()[error.path == "own.yaml"].count("\n") + 2  # the end of the file
-
-
 def _sites() -> set[tuple[str, int]]:
     """Where the source makes an error: the module, and the line of the call."""
     found = set()
@@ -242,7 +230,10 @@ def test_every_place_that_makes_an_error_has_a_row(tmp_path: Path, monkeypatch: 
     counted = quarter(COSTLY, "wrong files")
     for name, (given, wanted) in ROWS.items():
         with at_most(calls=5_000_000) if name in counted else nullcontext():
-            _check(refused(given, _path(name)), given, wanted)
+            error = refused(given, str(grammar_home() / "hermes.lark") if name == "a circle" else "own.lark")
+        assert re.search(wanted, error.problem)
+        assert error.remedy
+        assert 0 <= error.line <= given()[error.path == "own.yaml"].count("\n") + 2  # the end of the file
     for row, _ in SPEC_ROWS.values():
         without(*row)
     test_what_is_no_file_is_refused_at_once(tmp_path)

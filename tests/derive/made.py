@@ -87,18 +87,16 @@ def made(number: int) -> Made:
 
 def _source(pick: dict[str, str]) -> str:
     opening, closing, _, called = TURNS[pick["turns"]]
-    begin = opening.replace("R", called) if called != "assistant" else opening.replace("R", "assistant")
+    begin = opening.replace("R", called)
     thought, absent, opened = THOUGHTS[pick["thoughts"]]
-    again = {"once": "", "each part": _said(closing + begin), "each call": ""}[pick["header"]]
+    again = _said(closing + begin) if pick["header"] == "each part" else ""
     thinks = "{{ " + _filtered(pick, "text", "m.reasoning_content") + " }}"
     lines = ["{{ bos_token }}"]
     if pick["system"] == "tools":
         listed = _said(opening.replace("R", "system")) + "{{ 'Functions:\n' ~ (tools|tojson) }}" + _said(closing)
         lines.append("{% if tools %}" + listed + "{% endif %}")
     user = opening.replace("R", "user") or "[INST] "
-    shut = closing if opening else " [/INST]"
-    if pick["turns"] == "words":
-        shut = "\n\n"
+    shut = "\n\n" if pick["turns"] == "words" else closing if opening else " [/INST]"
     other = _said(user).replace("user", "' ~ m.role ~ '") if "user" in user else _said(user)
     parts = {
         "thought": "{% if m.reasoning_content %}" + _said(thought).replace("@", "' }}" + thinks + "{{ '", 1)
@@ -107,17 +105,13 @@ def _source(pick: dict[str, str]) -> str:
         "calls": _calls(pick, begin, closing),
         "": "{% if m.content and m.tool_calls %}" + _said(pick["between"]) + again + "{% endif %}",
     }  # fmt: skip
-    if not thought:
-        parts["thought"] = ""
     first, second, third = pick["order"].split()
-    body = parts[first] + parts[second] + parts[""] + parts[third]
+    body = "".join(parts[each] for each in (first, second, "", third) if each != "thought" or thought)
     lines.append(
         "{% for m in messages %}{% if m.role == 'assistant' %}" + _said(begin) + body + _said(closing)
         + "{% else %}" + other + "{{ m.content }}" + _said(shut) + "{% endif %}{% endfor %}"
     )  # fmt: skip
-    prompt = _said(begin + opened)
-    lines.append(prompt if pick["prompt"] == "never" else "{% if add_generation_prompt %}" + prompt + "{% endif %}")
-    return "".join(lines)
+    return "".join(lines) + "{% if add_generation_prompt %}" + _said(begin + opened) + "{% endif %}"
 
 
 def _filtered(pick: dict[str, str], what: str, expression: str) -> str:
@@ -177,11 +171,10 @@ def _tool(name: str, **types: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": "d", "parameters": parameters}}
 
 
+SEARCHED = {"query": "string", "limit": "integer", "filters": "object", "tags": "array", "exact": "boolean"}
 TOOLS = [
     _tool("get_weather", city="string", days="integer"),
-    _tool(
-        "search_docs", query="string", limit="integer", filters="object", tags="array", exact="boolean", score="number"
-    ),
+    _tool("search_docs", **SEARCHED, score="number"),
     _tool("get_time"),
     _tool("run_code", code="string", language="string"),
 ]
@@ -192,16 +185,15 @@ def outputs(template: Made) -> Iterator[tuple[str, str, str]]:
     """For each message its name, the prompt, and what the model writes. What a template does not print is left out."""
     compiled = ChatTemplate(template.source, "<s>", "</s>")
     prompt = compiled.render([_USER], tools=TOOLS, add_generation_prompt=True)
+    printed, _, opened = THOUGHTS[template.parts["thoughts"]]
     for name, (content, thought, calls) in MESSAGES.items():
         text = _rendered(compiled, (content, thought, calls))
-        if (thought and thought.partition("\n")[0] not in text) or (
-            thought and not THOUGHTS[template.parts["thoughts"]][0]
-        ):
+        if thought and (not printed or thought.partition("\n")[0] not in text):
             continue
         if calls and not CALLS[template.parts["calls"]][3]:
             continue
         if not text.startswith(prompt):
-            if THOUGHTS[template.parts["thoughts"]][2] == "" or THOUGHTS[template.parts["thoughts"]][0]:
+            if not opened or printed:
                 continue
             bare = prompt.removesuffix("<think>\n")
             text = prompt + "Hm.\n</think>\n\n" + text[len(bare) :]
@@ -213,12 +205,9 @@ def outputs(template: Made) -> Iterator[tuple[str, str, str]]:
 def _rendered(compiled: ChatTemplate, meant: Meant) -> str:
     content, thought, calls = meant
     message: dict[str, Any] = {"role": "assistant", "content": content}
-    if thought:
-        message["reasoning_content"] = thought
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"a1b2c3d4{at}", "type": "function", "function": call} for at, call in enumerate(calls)
-        ]
+    message |= {"reasoning_content": thought} if thought else {}
+    made_calls = [{"id": f"a1b2c3d4{at}", "type": "function", "function": call} for at, call in enumerate(calls)]
+    message |= {"tool_calls": made_calls} if calls else {}
     return compiled.render([_USER, message], tools=TOOLS)
 
 
@@ -252,9 +241,8 @@ def _others(content: str, thought: str, calls: Sequence[dict[str, Any]]) -> Iter
 
 def _alike(name: str, key: str, value: Any) -> Iterator[Any]:
     """Other values that the parameter may have and that may be written as this one."""
-    (kind,) = (
-        tool["function"]["parameters"]["properties"][key]["type"] for tool in TOOLS if tool["function"]["name"] == name
-    )
+    functions = {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in TOOLS}
+    kind = functions[name][key]["type"]
     if kind == "string":
         tries = [value.strip(), value.rstrip(), value.lstrip(), value.strip("\n"), f"{value} ", f"{value}\n"]
         yield from (each for each in dict.fromkeys(tries) if each != value)
@@ -320,10 +308,10 @@ def wrong_rows(template: Made, fmt: toolgram.Format) -> list[tuple[str, str, str
     for name, prompt, output in outputs(template):
         content, thought, calls = MESSAGES[name]
         message = fmt.parse(output, tools=TOOLS, prefix=prompt[-300:], finish_reason="stop")
-        dropped = not THOUGHTS[template.parts["thoughts"]][0] and THOUGHTS[template.parts["thoughts"]][2]
+        printed, _, opened = THOUGHTS[template.parts["thoughts"]]
         meant = {
             "content": content,
-            "reasoning": "Hm." if dropped else thought,
+            "reasoning": "Hm." if opened and not printed else thought,
             "calls": [(call["name"], call["arguments"]) for call in calls],
         }
         read = {
