@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import run
 from tests.generators.broken_outputs import fragments
 from tests.own_format import load_own
 from tests.properties.selection import every_format, fewer
 from tests.strategies import any_text, outputs
 from tests.streams import calls_of
-from toolgram.cli.app import app
 from toolgram.explain import Explanation, explain, recognise
 from toolgram.explain.recognising import best_format, is_found
 
@@ -169,27 +168,19 @@ def test_many_outputs_are_read_together() -> None:
     assert not is_found(recognise([""])[0])
 
 
-def run(*arguments: str, text: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, list(arguments), input=text)
-    return result.exit_code, result.output
-
-
 def test_try_and_explain_agree() -> None:
     text = 'Sure.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-    status, said = run("try", text=text)
-    assert (status, said.split()[1]) == (0, "hermes")
-    status, said = run("explain", text=text)
-    assert status == 0
-    assert "format hermes: 1 complete call," in said
-    status, said = run("explain", "--format", "mistral_v11", "--json", text=text)
-    data = json.loads(said)
+    for command, status, words in (("try", 0, "format hermes"), ("explain", 0, "format hermes: 1 complete call,")):
+        result = run(command, text=text)
+        assert (result.exit_code, words in result.output) == (status, True), result.output
+    data = json.loads(run("explain", "--format", "mistral_v11", "--json", text=text).output)
     assert next(each["name"] for each in data["alternatives"] if each["better"]) == "hermes"
-    status, said = run("explain", text="Hello.")
-    assert (status, "no shipped format finds" in said) == (1, True)
+    result = run("explain", text="Hello.")
+    assert (result.exit_code, "no shipped format finds" in result.output) == (1, True)
 
 
 def test_the_help_says_which_command_when() -> None:
-    _, said = run("try", "--help", text="")
+    said = run("try", "--help").output
     for command in ("`try` for", "`explain` for", "`doctor` for", "`audit` for"):
         assert command in " ".join(said.split())
 

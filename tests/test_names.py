@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import run
 from tests.tables import table
-from toolgram.cli.app import app
 from toolgram.names import KINDS, SERVERS, chosen, for_model, known_names, of_server, template_hint
 
 COUNTS = {("vllm", "tool"): 58, ("vllm", "reasoning"): 42, ("sglang", "tool"): 44, ("sglang", "reasoning"): 36}
@@ -125,26 +124,27 @@ def test_a_template_is_a_hint(root: Path) -> None:
     assert {name for name, _ in known_names().templates} <= known
 
 
-def run(*arguments: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["formats", *arguments])
-    return result.exit_code, result.stdout, result.stderr
-
-
 def test_the_command_finds_the_format_of_a_model(tmp_path: Path) -> None:
-    assert run("--for", "Qwen/Qwen3-32B") == (0, "hermes\t'qwen' in the id of the model\n", "")
-    assert run("--for", "granite-20b-fc") == (0, "granite_20b_fc\tgranite-20b-fc is a name of it\n", "")
-    status, shown, said = run("--for", "hermez")
-    assert (status, shown) == (1, "")
-    assert "did you mean hermes" in said
     template = tmp_path / "chat.jinja"
     template.write_text("<|tool_calls_section_begin|>", encoding="utf-8")
-    assert run("--template", str(template)) == (0, "kimi_k2\tby its markers; a hint only\n", "")
-    assert run("--template", str(tmp_path / "none"))[0] == 1
+    for option, given, shown in (
+        ("--for", "Qwen/Qwen3-32B", "hermes\t'qwen' in the id of the model\n"),
+        ("--for", "granite-20b-fc", "granite_20b_fc\tgranite-20b-fc is a name of it\n"),
+        ("--template", template, "kimi_k2\tby its markers; a hint only\n"),
+    ):
+        result = run("formats", option, given)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, shown, "")
     template.write_text("Hello.", encoding="utf-8")
-    assert "toolgram derive" in run("--template", str(template))[2]
+    for option, given, said in (
+        ("--for", "hermez", "did you mean hermes"),
+        ("--template", tmp_path / "none", ""),
+        ("--template", template, "toolgram derive"),
+    ):
+        result = run("formats", option, given)
+        assert (result.exit_code, result.stdout, said in result.stderr) == (1, "", True)
 
 
 def test_the_command_line_says_what_an_ambiguous_name_was_read_as() -> None:
-    result = CliRunner().invoke(app, ["parse", "--format", "mistral"], input='[TOOL_CALLS]f[ARGS]{"a": 1}')
+    result = run("parse", "--format", "mistral", text='[TOOL_CALLS]f[ARGS]{"a": 1}')
     assert result.exit_code == 0
     assert "mistral: read as mistral_v11; " in result.stderr

@@ -72,22 +72,18 @@ def findings(tmp_path: Path, grammar: str, machine: str) -> tuple[dict[str, str]
     return {each.name: each.detail for each in report.findings if not each.ok}, report.warnings
 
 
-def test_both_files_have_the_keys(tmp_path: Path) -> None:
-    assert findings(tmp_path, KEYS, KEYS_MACHINE) == ({}, [])
-
-
 def test_a_key_that_the_grammar_lacks_is_named(tmp_path: Path) -> None:
+    assert findings(tmp_path, KEYS, KEYS_MACHINE) == ({}, [])
     grammar = KEYS.replace(r'("\"tool\"" | "\"name\"")', r'"\"name\""')
     failed, _ = findings(tmp_path, grammar, KEYS_MACHINE)
-    assert (
-        "the machine reads the key 'tool', and no terminal of the grammar has it"
-        in failed["the grammar has the keys of JSON"]
-    )
+    words = "the machine reads the key 'tool', and no terminal of the grammar has it"
+    assert words in failed["the grammar has the keys of JSON"]
 
 
 def test_an_example_with_keys_that_the_machine_lacks_is_named(tmp_path: Path) -> None:
-    failed, warnings = findings(tmp_path, KEYS, KEYS_MACHINE.replace(SAME_PATH, ""))
-    line = KEYS_MACHINE.replace(SAME_PATH, "")[: KEYS_MACHINE.index("example:") - len(SAME_PATH)].count("\n") + 1
+    machine = KEYS_MACHINE.replace(SAME_PATH, "")
+    failed, warnings = findings(tmp_path, KEYS, machine)
+    line = machine[: machine.index("example:")].count("\n") + 1
     detail = failed["the examples are read"]
     assert f'own.yaml:{line}: the parser cannot read the example from \'[CALLS]{{"tool"' in detail
     assert 'expected the key "name"' in detail
@@ -139,11 +135,8 @@ def test_a_definition_that_differs_is_reported(
 
 
 def test_a_difference_is_a_finding(tmp_path: Path) -> None:
-    (finding,) = (
-        each
-        for each in check_format(defining(tmp_path, "mistral_v11", "TEXT", "[^@]+")).findings
-        if each.name.startswith("free text")
-    )
+    findings = check_format(defining(tmp_path, "mistral_v11", "TEXT", "[^@]+")).findings
+    (finding,) = (each for each in findings if each.name.startswith("free text"))
     assert not finding.ok
     assert "TEXT does not read 'x@x'" in finding.detail
 

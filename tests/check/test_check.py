@@ -9,15 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
-from tests.own_format import load_own
+from tests.cli.running import run
+from tests.own_format import load_own, write_own_format
 from tests.properties.selection import ALL, every_format, seed
 from tests.streams import calls_of
 from toolgram.check import Report, check_format, drivers, languages, sanity
 from toolgram.check.exports import violations
-from toolgram.cli.app import app
 from toolgram.errors import FormatError
 from toolgram.export.building import Builder
 from toolgram.spec.data import Spec, State, Transition
@@ -178,9 +177,6 @@ def test_both_drivers_agree_on_longer_sequences(name: str) -> None:
     assert result.messages > 5, "there are complete outputs among them"
 
 
-# --- the proof of exports -------------------------------------------------------------------------------------------
-
-
 def test_a_call_in_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rule that keeps it out, the proof shows outputs whose call is text: a thought quotes its end."""
     fmt = toolgram.get_format("hermes")
@@ -194,49 +190,25 @@ def test_a_call_in_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- the command: one error per fault, and the others go on ---------------------------------------------------------
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["check", *arguments])
-    return result.exit_code, result.output
-
-
-def files(tmp_path: Path, name: str, change: Callable[[str, str], tuple[str, str]]) -> list[str]:
-    grammar = (REPOSITORY / "grammars/mistral_v11.lark").read_text()
-    machine = machine_text(toolgram.get_format("mistral_v11").machine_dict)  # with all rows written out
-    changed = change(grammar, machine)
-    assert changed != (grammar, machine)
-    paths = [tmp_path / f"{name}.lark", tmp_path / f"{name}.yaml"]
-    for path, text in zip(paths, changed, strict=True):
-        path.write_text(text)
-    return [str(path) for path in paths]
-
-
-def test_one_by_name_as_json() -> None:
-    status, output = run("mistral_v3", "--json")
-    (report,) = json.loads(output)
-    assert status == 0
-    assert report["format"] == "mistral_v3"
-    assert all(finding["ok"] and finding["detail"] for finding in report["findings"])
-
 
 def test_a_failing_format_does_not_stop_the_others(tmp_path: Path) -> None:
-    broken = files(tmp_path, "broken", lambda g, m: (g, m.replace("dest: REASONING", "dest: RESONING", 1)))
-    status, output = run("mistral_v11", *broken, "no_such_format")
-    assert status == 1
-    assert "mistral_v11  proved" in output
-    assert "broken  not proved" in output
-    assert "unknown format 'no_such_format'" in output
+    fmt = toolgram.get_format("mistral_v11")
+    machine = machine_text(fmt.machine_dict)  # with all rows written out
+    broken = write_own_format(tmp_path, fmt.grammar_text, replaced("dest: REASONING", "dest: RESONING")(machine))
+    result = run("check", "mistral_v11", *broken, "no_such_format")
+    assert result.exit_code == 1
+    for words in ("mistral_v11  proved", "own  not proved", "unknown format 'no_such_format'"):
+        assert words in result.output
 
 
-def test_half_a_format_is_a_mistake_in_the_command(tmp_path: Path) -> None:
-    status, output = run("own.lark")
-    assert status == 2
-    assert "two files" in output
-
-
-def test_files_that_are_not_there() -> None:
-    status, output = run("nowhere.lark", "nowhere.yaml")
-    assert status == 1
-    assert "nowhere.lark: cannot be read" in output
+def test_what_is_checked_and_what_cannot_be() -> None:
+    result = run("check", "mistral_v3", "--json")
+    (report,) = json.loads(result.output)
+    assert (result.exit_code, report["format"]) == (0, "mistral_v3")
+    assert all(finding["ok"] and finding["detail"] for finding in report["findings"])
+    for files, status, words in (
+        (["own.lark"], 2, "two files"),
+        (["no.lark", "no.yaml"], 1, "no.lark: cannot be read"),
+    ):
+        result = run("check", *files)
+        assert (result.exit_code, words in result.output) == (status, True)

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import toolgram
+from tests.cli.running import run as command_line
 from tests.derive.turns import TEMPLATES, source, template_of
-from toolgram.cli.app import app
 from toolgram.cli.doctor import outputs_in
 from toolgram.derive.doctor import diagnose
 
@@ -18,7 +17,7 @@ TEMPLATE = template_of("<tool_call>\n{{ c.function|tojson }}\n</tool_call>")
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["doctor", *arguments])
+    result = command_line("doctor", *arguments)
     return result.exit_code, result.output
 
 

@@ -23,6 +23,7 @@ from tests.properties.selection import every_format, is_tagged
 from tests.strategies import chunkings, declarations, drawn, outputs, well_formed
 from tests.streams import (
     CUT_SIZES,
+    assert_same_however_split,
     calls_of,
     check_events,
     check_message,
@@ -348,8 +349,5 @@ def test_half_a_character_is_no_error(name: str, tail: str) -> None:
     fmt = toolgram.get_format(name)
     head = fmt.example.partition("{")[0]
     for text in (tail, head + tail, f"{head}{tail}, 1}}"):
-        events, message = run(fmt, [text])
-        check_events(events, text)
-        for size in CUT_SIZES[1:]:
-            assert merged(run(fmt, cut(text, size))[0]) == merged(events)
+        message = assert_same_however_split(fmt, text)
         assert message.finish_reason in ("stop", "length", "tool_calls")
