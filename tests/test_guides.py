@@ -49,15 +49,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             named = re.match(rf"(?://|#) (\w+\.{language})\n", block)
             (tmp_path / (named[1] if named else f"my.{language}")).write_text(block, encoding="utf-8")
     example = toolgram.get_format("mistral_v11").example
-    row = {
-        "id": 7,
-        "choices": [{"message": {"content": toolgram.get_format("llama3_json").example}}],
-        "text": toolgram.get_format("hermes").example,
-    }
+    chosen = [{"message": {"content": toolgram.get_format("llama3_json").example}}]
+    row = {"id": 7, "choices": chosen, "text": toolgram.get_format("hermes").example}
     (tmp_path / "logs").mkdir()
     (tmp_path / "more").mkdir()
-    with gzip.open(tmp_path / "more" / "log.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    (tmp_path / "more" / "log.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode() + b"\n"))
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "log.parquet")
     texts = {
         "logs/log.jsonl": json.dumps(row) + "\n",

@@ -68,12 +68,8 @@ def test_dependencies_are_the_promised_ones(wheel: Path) -> None:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode())
     required = metadata.get_all("Requires-Dist", [])
-    assert sorted(line for line in required if "extra ==" not in line) == [
-        "ijson>=3.3",
-        "lark>=1.2.2",
-        "pyyaml>=6",
-        "transitions>=0.9.2",
-    ]
+    plain = ["ijson>=3.3", "lark>=1.2.2", "pyyaml>=6", "transitions>=0.9.2"]
+    assert sorted(line for line in required if "extra ==" not in line) == plain
     assert sorted(line for line in required if "extra == 'cli'" in line) == [
         "rich>=13.8; extra == 'cli'",
         "typer>=0.15; extra == 'cli'",
@@ -90,14 +86,8 @@ def test_wheel_parses_away_from_the_repository(wheel: Path, tmp_path: Path) -> N
         "    fmt = toolgram.get_format(name)\n"
         "    print(toolgram.__file__, name, fmt.parse(fmt.example).tool_calls[0].status)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, environment = [sys.executable, "-c", code], os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines
@@ -133,12 +123,8 @@ def demanded(lines: list[str]) -> dict[str, str]:
 
 def test_every_package_of_an_extra_has_its_row() -> None:
     extras = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
-    asked = [
-        [extra, package, floor]
-        for extra, lines in extras.items()
-        if extra not in NOT_SHIPPED
-        for package, floor in demanded(lines).items()
-    ]
+    shipped = {extra: demanded(lines) for extra, lines in extras.items() if extra not in NOT_SHIPPED}
+    asked = [[extra, package, floor] for extra, found in shipped.items() for package, floor in found.items()]
     assert sorted(row[:3] for row in rows("Packages of the extras")) == sorted(asked)
 
 

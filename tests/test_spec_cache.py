@@ -9,7 +9,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolgram
+from tests.derive.turns import report_of, source
 from tests.generators.changed_data import changed
 from tests.own_format import write_own_format
 from tests.properties.selection import every_format
@@ -89,10 +90,7 @@ formats._home = lambda: {str(files)!r}
 import toolgram
 fmt = toolgram.get_format("mistral_v11")
 """
-    result = subprocess.run(
-        [sys.executable, "-c", begin + program], capture_output=True, text=True, check=True, cwd=files
-    )
-    return result.stdout.strip()
+    return subprocess.check_output([sys.executable, "-c", begin + program], text=True, cwd=files).strip()
 
 
 def test_a_fresh_process_that_parses_loads_no_grammar_library(files: Path) -> None:
@@ -131,30 +129,23 @@ def test_data_of_another_shape_is_no_specification(data: st.DataObject) -> None:
 def test_a_damaged_file_is_ignored(data: st.DataObject) -> None:
     text = sealed({"spec": dump(toolgram.get_format("hermes").spec)})
     at = data.draw(st.integers(0, len(text) - 1))
-    damaged = data.draw(
-        st.sampled_from(
-            [text[:at], text[at:], text[:at] + "x" + text[at + 1 :], text + "x", text[:at] + text[at + 1 :]]
-        )
-    )
-    if damaged == text:
-        return
-    with pytest.raises(ValueError, match=r"."):
+    others = [text[:at], text[at:], text[:at] + "x" + text[at + 1 :], text + "x", text[:at] + text[at + 1 :]]
+    damaged = data.draw(st.sampled_from(others))
+    with nullcontext() if damaged == text else pytest.raises(ValueError, match=r"."):
         unsealed(damaged)
 
 
 def test_whatever_reads_a_specification_counts() -> None:
     """A module that reads or checks files and is not in the hash would leave old specifications in use."""
     program = "import sys, toolgram.spec.files; print(*(n for n in sys.modules if n.startswith('toolgram.')))"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = {name.removeprefix("toolgram.") for name in result.stdout.split()}
+    printed = subprocess.check_output([sys.executable, "-c", program], text=True)
+    loaded = {name.removeprefix("toolgram.") for name in printed.split()}
     read = {os.path.splitext(os.path.relpath(path, Path(toolgram.__file__).parent))[0] for path in spec_cache.readers()}
     counted = {name for name in loaded if name.startswith("spec.")} | {"call_ids", "limits"}
     assert counted <= {name.replace(os.sep, ".") for name in read}
 
 
 # --- formats and parsers travel to other processes, and nobody changes a format -------------------------------------
-
-TEMPLATES = Path(__file__).parent / "derive" / "templates"
 
 
 def _parsed(given: tuple[toolgram.Format, str]) -> dict[str, Any]:
@@ -188,11 +179,10 @@ def test_your_own_format_pickles_without_its_files(tmp_path: Path) -> None:
 
 
 def test_a_derived_format_pickles_with_its_report() -> None:
-    fmt = toolgram.derive_format((TEMPLATES / "json_lines.jinja").read_text(encoding="utf-8"))
+    fmt = toolgram.derive_format(source("json_lines"))
     other = pickle.loads(pickle.dumps(fmt))
     assert other.spec.machine_dict == fmt.spec.machine_dict
-    assert fmt.report is not None
-    assert other.report.probes == fmt.report.probes
+    assert report_of(other).probes == report_of(fmt).probes
 
 
 def test_another_process_reads_on() -> None:
@@ -213,13 +203,8 @@ def test_another_process_reads_on() -> None:
 def test_a_format_cannot_be_changed(name: str) -> None:
     fmt = toolgram.get_format(name)
     spec: Any = fmt.spec
-    for thing, attribute in (
-        (fmt, "name"),
-        (fmt, "report"),
-        (fmt, "new"),
-        (spec, "name"),
-        (spec.states["RECOVERING"], "held"),
-    ):
+    held = (spec.states["RECOVERING"], "held")
+    for thing, attribute in ((fmt, "name"), (fmt, "report"), (fmt, "new"), (spec, "name"), held):
         with pytest.raises((AttributeError, TypeError)):
             setattr(thing, attribute, "x")
     with pytest.raises(AttributeError):
@@ -249,8 +234,8 @@ except toolgram.ToolgramError as error:
 
 
 def test_without_jinja_everything_else_works() -> None:
-    result = subprocess.run([sys.executable, "-c", NO_JINJA], capture_output=True, text=True, check=True)
-    assert result.stdout == f"derive_format needs jinja2, which is not installed: {install_line('jinja2')}\n"
+    printed = subprocess.check_output([sys.executable, "-c", NO_JINJA], text=True)
+    assert printed == f"derive_format needs jinja2, which is not installed: {install_line('jinja2')}\n"
 
 
 def test_a_withheld_call_without_an_id_is_pickled() -> None:

@@ -207,8 +207,7 @@ def test_a_template_without_tools_says_so_and_reads_text() -> None:
     assert any("prints no tool calls" in warning for warning in report_of(fmt).warnings)
     text = 'Look: <tool_call>{"name": "f", "arguments": {}}</tool_call> [f(a=1)]'
     message = fmt.parse(text)
-    assert message.content == text
-    assert not message.tool_calls
+    assert (message.content, message.tool_calls) == (text, [])
 
 
 @pytest.mark.parametrize(("template", "line"), table(__file__, "bad_templates_are_one_error_with_the_line"))
@@ -299,10 +298,8 @@ def test_a_closing_marker_repeats_the_whole_key() -> None:
 
 def test_many_arguments_cost_the_same_each() -> None:
     """More keys than are remembered: all are passed on, and repeated ones no longer noticed."""
-    pairs = [(f"k{number}", "x") for number in range(3000)]
-    message = _call(("city", "a"), *pairs)
-    assert len(json.loads(message.tool_calls[0].arguments)) == 3001
-    assert message.tool_calls[0].status == "complete"
+    (call,) = _call(("city", "a"), *((f"k{number}", "x") for number in range(3000))).tool_calls
+    assert (len(json.loads(call.arguments)), call.status) == (3001, "complete")
 
 
 def test_a_call_says_which_values_are_of_a_type_that_was_not_understood() -> None:

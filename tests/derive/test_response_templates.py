@@ -68,5 +68,4 @@ def test_the_command_writes_it_and_says_what_it_cannot() -> None:
     assert json.loads(result.stdout)["fields"]["tool_calls"]["content"] == "json"
     assert "note: repairs" in result.stderr
     assert run("export", "hermes", "--target", "response_template", "--json").exit_code == 0
-    result = run("export", "lfm2", "--target", "response_template")
-    assert LEFT_OUT in result.stderr
+    assert LEFT_OUT in run("export", "lfm2", "--target", "response_template").stderr

@@ -12,7 +12,7 @@ import pytest
 import toolgram
 from tests.derive.turns import calls_of, derived, filled, report_of, source, template_of
 from tests.own_format import load_own
-from tests.streams import check_events, cut, merged, run
+from tests.streams import assert_same_however_split, merged, run, statuses
 from tests.tables import table
 from toolgram.call_ids import random_call_ids
 from toolgram.check import check_format
@@ -110,11 +110,9 @@ def test_arguments_as_a_json_string_outside_json(call: str) -> None:
             json.dumps(value),
         ):
             text = "Yes.\n" + call.replace("NAME", "f.g").replace("ARGUMENTS", written).replace("{{ c.id }}", "x1") * 2
-            for size in (1, 2, 3, len(text)):
-                events, message = run(fmt, cut(text, size))
-                check_events(events, text)
-                assert (message.content, calls_of(message)) == ("Yes.", [("f.g", value)] * 2), written
-                assert message.anomalies == []
+            message = assert_same_however_split(fmt, text)
+            assert (message.content, calls_of(message)) == ("Yes.", [("f.g", value)] * 2), written
+            assert message.anomalies == []
             assert calls_of(fmt.reference_parse(text)) == [("f.g", value)] * 2
 
 
@@ -122,12 +120,9 @@ def test_arguments_as_a_json_string_outside_json(call: str) -> None:
 def test_a_string_that_is_cut_off_or_wrong(written: str, status: str | None) -> None:
     fmt = derived("string_behind_name")
     text = f"[TOOL] f: {written}"
-    for size in (1, 2, len(text)):
-        events, message = run(fmt, cut(text, size))
-        check_events(events, text)
-        ends = [event.status for event in events if isinstance(event, toolgram.ToolCallEnd)]
-        assert ends == ([status] if status else [])
-        assert (message.content is None) == (status in ("truncated", "complete"))
+    message = assert_same_however_split(fmt, text)
+    assert [each for _, each in statuses(message)] == ([status] if status else [])
+    assert (message.content is None) == (status in ("truncated", "complete"))
     whole = merged(run(fmt, [text])[0])
     for at in range(len(text)):
         parser = fmt.parser(call_ids=random_call_ids(seed=7))

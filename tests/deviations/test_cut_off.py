@@ -30,7 +30,7 @@ def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
             surplus = [each for each in message.anomalies if each.kind == "surplus_closer"]
             assert all(each.start + len(each.text) == end for each in surplus), output[
                 :end
-            ]  # it is whole, and the last of it
+            ]  # the last of it, and whole
 
 
 def markers(fmt: toolgram.Format, opens: str) -> list[str]:
@@ -41,17 +41,12 @@ def markers(fmt: toolgram.Format, opens: str) -> list[str]:
 
 def closers_of_thoughts(fmt: toolgram.Format) -> list[str]:
     """Return the markers that lead from reasoning to content, and open no call."""
-    thoughts = (each for each in fmt.program.states.values() if each.meaning == "reasoning")
-    found = (
-        (text, symbol, state) for state in thoughts for text, symbol in zip(state.literals, state.symbols, strict=False)
-    )
-    return sorted(
-        {
-            text
-            for text, symbol, state in found
-            if not symbol.opens and state.row[symbol.trigger].dest.meaning == "content"
-        }
-    )
+    found = set()
+    for state in fmt.program.states.values():
+        if state.meaning == "reasoning":
+            for text, symbol in zip(state.literals, state.symbols, strict=False):
+                found |= {text} if not symbol.opens and state.row[symbol.trigger].dest.meaning == "content" else set()
+    return sorted(found)
 
 
 def spelled_ends(name: str) -> Iterator[tuple[str, str]]:
