@@ -38,17 +38,17 @@ def test_some_broken_outputs(name: str) -> None:
 
 
 def test_clauses_see_what_breaks_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Reading([Content("ab", "ab")], ())
-    assert broken("ab", whole) is None
-    assert _kind(broken("abc", whole)) == "not conserved"
-    assert difference("ab", whole, whole, "by character") is None
-    other = Reading([Malformed("ab", "why", "ab")], ())
-    assert _kind(difference("ab", whole, other, "by character")) == "depends on the deltas: content / malformed(why)"
+    whole, other = Reading([Content("ab", "ab")], ()), Reading([Malformed("ab", "why", "ab")], ())
     listed = Reading([Content("ab", "ab")], (("f", "[]", "complete"),))
-    assert _kind(broken("ab", listed)) == "complete, and its arguments are no object"
-    promised = ((0, ("f", "{}", "complete")),)
-    assert _kind(broken("ab", whole, promised)) == "complete when cut off, and contradicted"
-    assert _kind(raised("ab", ValueError("x"))) == "raised ValueError in ?"
+    assert broken("ab", whole) is difference("ab", whole, whole, "by character") is None
+    for found, kind in (
+        (broken("abc", whole), "not conserved"),
+        (difference("ab", whole, other, "by character"), "depends on the deltas: content / malformed(why)"),
+        (broken("ab", listed), "complete, and its arguments are no object"),
+        (broken("ab", whole, ((0, ("f", "{}", "complete")),)), "complete when cut off, and contradicted"),
+        (raised("ab", ValueError("x")), "raised ValueError in ?"),
+    ):
+        assert _kind(found) == kind
 
 
 def _kind(failure: Failure | None) -> str:

@@ -298,11 +298,8 @@ def test_the_scoreboard_is_what_parsers_found(tmp_path: Path) -> None:
     assert rows.read_text("utf-8").splitlines()[1:] == [
         'hasty 0.1,own-case,core,template,cut,"content \'Hi there.\'; f({""a"": 1})"'
     ]
-    assert json.loads(figures.read_text("utf-8"))["figures"]["hasty"]["core"] == {
-        "cases": 1,
-        "right": 1,
-        "percent": 100.0,
-    }
+    core = json.loads(figures.read_text("utf-8"))["figures"]["hasty"]["core"]
+    assert core == {"cases": 1, "right": 1, "percent": 100.0}
 
 
 # --- cases that deviate: read by strict parsers, and from snapshots -------------------------------------------------
@@ -407,6 +404,5 @@ def test_a_snapshot_goes_on_from_anywhere(family: str) -> None:
             assert sources(before + rest) == case["text"], case["id"]
             assert json.dumps(state) == taken, case["id"]
             found = [(each.kind, each.start) for each in told + other.take_anomalies()]
-            assert folded(found) == folded((kind, start) for kind, start, *_ in TOLD[case["id"]]["anomalies"]), case[
-                "id"
-            ]
+            meant = ((kind, start) for kind, start, *_ in TOLD[case["id"]]["anomalies"])
+            assert folded(found) == folded(meant), case["id"]

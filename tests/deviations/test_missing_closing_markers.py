@@ -107,17 +107,6 @@ def opened(name: str) -> toolgram.Format:
     return toolgram.Format(replace(toolgram.get_format(name).spec, generation_prompt=f"{MARKERS[name][0]}\n"))
 
 
-def read_split(
-    fmt: toolgram.Format, text: str, prefix: str | None = None, reason: str | None = None
-) -> toolgram.Message:
-    """The message of an output, which is the same however the text is split into deltas."""
-    return assert_same_however_split(fmt, text, prefix=prefix, finish_reason=reason)
-
-
-def kinds_of(message: toolgram.Message) -> list[str]:
-    return [anomaly.kind for anomaly in message.anomalies]
-
-
 @pytest.mark.parametrize("name", MARKERS)
 def test_the_default_prompt_opens_a_thought(name: str) -> None:
     fmt, (start, end), call = opened(name), MARKERS[name], CALL_OF[name]
@@ -127,7 +116,7 @@ def test_the_default_prompt_opens_a_thought(name: str) -> None:
         (f"Hm.{end}", None),
         (f"Hm.{end}{call}", None),
     ):
-        message = read_split(fmt, text)
+        message = assert_same_however_split(fmt, text, prefix=None)
         assert (message.reasoning, message.content, message.anomalies) == ("Hm.", content, [])
     assert fmt.parse(f"Hm.{end}Yes.").reasoning == "Hm."
 
@@ -137,11 +126,11 @@ def test_an_assumed_thought_that_nothing_closes(name: str) -> None:
     fmt, call = opened(name), CALL_OF[name]
     stop = next(fmt.program.literals[trigger] for trigger in fmt.spec.stop or ())
     for text, calls in (("Yes.", 0), (f"Yes.{stop}", 0), (f"Yes.\n{call}", 1)):
-        message = read_split(fmt, text, reason="stop")
+        message = assert_same_however_split(fmt, text, prefix=None, finish_reason="stop")
         assert (message.reasoning, message.content, len(message.tool_calls)) == ("Yes.", None, calls)
-        assert kinds_of(message) == ["assumed_reasoning"], text
-    assert kinds_of(read_split(fmt, "")) == []
-    assert kinds_of(read_split(fmt, "Yes.", prefix=MARKERS[name][0])) == []  # the caller has said so
+        assert [each.kind for each in message.anomalies] == ["assumed_reasoning"], text
+    for text, prefix in (("", None), ("Yes.", MARKERS[name][0])):  # of the second, the caller has said so
+        assert assert_same_however_split(fmt, text, prefix=prefix).anomalies == []
 
 
 @pytest.mark.parametrize("name", MARKERS)
@@ -153,13 +142,13 @@ def test_a_snapshot_knows_that_the_thought_is_assumed(name: str) -> None:
         parser = fmt.restore(first.snapshot())
         parser.feed(text[2:])
         parser.close()
-        assert kinds_of(parser.message) == expected
+        assert [each.kind for each in parser.message.anomalies] == expected
 
 
 def test_a_derived_format_starts_after_its_own_prompt() -> None:
     fmt = toolgram.derive_format(source("thinking_opened"), eos_token="</s>")
     assert fmt.generation_prompt == analysis_of(fmt).prompts["unset"].opened != ""
-    message = read_split(fmt, "Hm.\n</think>\n\nYes.")
+    message = assert_same_however_split(fmt, "Hm.\n</think>\n\nYes.", prefix=None)
     assert (message.reasoning, message.content, message.anomalies) == ("Hm.", "Yes.", [])
 
 

@@ -89,10 +89,8 @@ def test_nested_values_in_the_quotes_of_a_format(name: str, target: str) -> None
     call = str(fmt.example).replace(*written)
     assert written[1] in call
     hours = {"type": "array", "items": {"type": "integer"}}
-    weather = [
-        tool("get_weather", {"city": city, "days": {"type": "integer"}, "hours": hours}, ["city"]),
-        tool("get_time", {}),
-    ]
+    parameters = {"city": city, "days": {"type": "integer"}, "hours": hours}
+    weather = [tool("get_weather", parameters, ["city"]), tool("get_time", {})]
     assert fmt.parse(call, weather).tool_calls[0].status == "complete"
     assert plain_engines().load(target, fmt.export(target, weather).text).accepts(call)
 
@@ -103,10 +101,8 @@ CODE = "if x < 3:\n  y"
 RAW = [
     name
     for name in toolgram.format_names()
-    if any(
-        each.meaning == "value" and each.typed in ("", "text")
-        for each in toolgram.get_format(name).spec.states.values()
-    )
+    if {("value", ""), ("value", "text")}
+    & {(each.meaning, each.typed) for each in toolgram.get_format(name).spec.states.values()}
 ]
 
 

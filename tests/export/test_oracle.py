@@ -24,20 +24,12 @@ pytestmark = NEEDED
 
 TEXT: dict[str, Any] = {"type": "string"}
 # Few arguments, and no forms that an engine does not count: of these, a grammar keeps everything.
+DAYS = {"type": "integer", "minimum": 1, "maximum": 14}
+TAGS = {"type": "array", "items": {"enum": ["a", "bc"]}, "maxItems": 2}
 TOOLS = [
-    tool(
-        "get_weather",
-        {"city": TEXT, "days": {"type": "integer", "minimum": 1, "maximum": 14}},
-        ["city"],
-        additionalProperties=False,
-    ),
+    tool("get_weather", {"city": TEXT, "days": DAYS}, ["city"], additionalProperties=False),
     tool("get_time", {}, additionalProperties=False),
-    tool(
-        "search",
-        {"tags": {"type": "array", "items": {"enum": ["a", "bc"]}, "maxItems": 2}, "exact": {"type": "boolean"}},
-        ["exact"],
-        additionalProperties=False,
-    ),
+    tool("search", {"tags": TAGS, "exact": {"type": "boolean"}}, ["exact"], additionalProperties=False),
 ]
 PROBES = frozenset(map(ord, "\n\"'`abcdefghijklmnopqrstuvwxyz_ABCTOL0159 <>[](){}|/\\:,.=-#!?@^~"))
 

@@ -100,9 +100,8 @@ def test_text_may_spell_out_a_token_where_the_engine_tells_them_apart(name: str)
     header = WRITERS[name](Turn("", content="text")).partition("text")[0]  # of a message of its own, where that has one
     ways = [[*tokens_of(before, ids), *spelled.encode()] for before in {"", header}]
     for choice, expected in (("auto", True), ("required", False)):
-        engine = Engines(special=special).load(
-            "llguidance", fmt.export("llguidance", TOOLS, choice, prefix="", special_tokens=ids).text
-        )
+        made = fmt.export("llguidance", TOOLS, choice, prefix="", special_tokens=ids)
+        engine = Engines(special=special).load("llguidance", made.text)
         assert any(engine.accepts(way) for way in ways) is expected
 
 
@@ -138,9 +137,8 @@ def test_a_raw_value_ends_where_it_first_may() -> None:
     ids = ids_of(fmt)
     assert "</tool_call>" in ids
     text = "<tool_call>get_page<arg_key>url</arg_key><arg_value>Oslo </b></arg_value></tool_call>"
-    made = fmt.export(
-        "llguidance", [tool("get_page", {"url": {"type": "string"}}, ["url"])], prefix="", special_tokens=ids
-    )
+    tools = [tool("get_page", {"url": {"type": "string"}}, ["url"])]
+    made = fmt.export("llguidance", tools, prefix="", special_tokens=ids)
     engine = Engines(special=tuple(ids)).load("llguidance", made.text)
     assert is_under_masks(engine, tokens_of(text, ids))
 
@@ -150,9 +148,8 @@ def test_what_has_no_name_is_text_and_said() -> None:
     for target in ("llguidance", "gbnf", "ebnf"):
         made = fmt.export(target, TOOLS, special_tokens=["[TOOL_CALLS]", "[ARGS]"])
         assert made.text == fmt.export(target, TOOLS).text
-        assert f"{target} has no name for the tokens [TOOL_CALLS], [ARGS]; without an id they are written as text" in (
-            made.notes
-        )
+        note = f"{target} has no name for the tokens [TOOL_CALLS], [ARGS]; without an id they are written as text"
+        assert note in made.notes
 
 
 def test_gbnf_has_both_forms() -> None:
@@ -160,12 +157,9 @@ def test_gbnf_has_both_forms() -> None:
     with pytest.raises(ToolgramError, match="'<tool_call>' has -1"):  # an id is a number of the vocabulary
         fmt.export("gbnf", TOOLS, special_tokens={"<tool_call>": -1})
     by_id = fmt.export("gbnf", TOOLS, "required", special_tokens={"<tool_call>": 7, "</tool_call>": 8}).text
-    assert "<[7]>" in by_id
-    assert "<[8]>" in by_id
     by_name = fmt.export("gbnf", TOOLS, "required", special_tokens=["<tool_call>", "</tool_call>"]).text
-    assert by_name.replace("<tool_call>", "<[7]>").replace("</tool_call>", "<[8]>").count("<[7]>") == by_name.count(
-        "<tool_call>"
-    )
+    for number, name in (("<[7]>", "<tool_call>"), ("<[8]>", "</tool_call>")):
+        assert by_id.count(number) == by_name.count(name) > 0
     assert '"<tool_call>' not in by_name
 
 

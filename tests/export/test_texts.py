@@ -91,9 +91,8 @@ FORMS: tuple[dict[str, Any], ...] = (
 def test_a_value_with_alternatives_keeps_its_closing_marker(name: str, target: str) -> None:
     for form in FORMS:
         tools = [tool("get_pet", {"a": form}, ["a"], additionalProperties=False)]
-        root, _ = expression(
-            toolgram.get_format(name), export_request(tools, "required"), PROMPTS.get(name), lambda words: None
-        )
+        fmt, request = toolgram.get_format(name), export_request(tools, "required")
+        root, _ = expression(fmt, request, PROMPTS.get(name), lambda words: None)
         texts = [each for each in inside(root) if isinstance(each, Text)]
         closers = {text.closer for text in texts if text.within is not None and text.closer}
         rng = random.Random(name)

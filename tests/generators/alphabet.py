@@ -42,14 +42,8 @@ def critical_alphabet(name: str) -> tuple[str, ...]:
     torn = [part for marker in whole if len(marker) > 2 for part in (marker[:-1], marker[-1])]
     python = any(state.python for state in spec.states.values())
     tagged = any(state.meaning == "value" for state in spec.states.values())
-    syntax = (
-        *COMMON,
-        *JSON,
-        *(PYTHON if python else ()),
-        *("'" if spec.python_json else ""),
-        *(TAGGED if tagged else ()),
-        *("\n" if any("\n" in marker for marker in whole) else ""),
-    )
+    syntax = [*COMMON, *JSON, *(PYTHON if python else ()), *("'" if spec.python_json else "")]
+    syntax += [*(TAGGED if tagged else ()), *("\n" if any("\n" in marker for marker in whole) else "")]
     return tuple(dict.fromkeys((*whole, *torn, *syntax)))
 
 

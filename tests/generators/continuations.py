@@ -51,15 +51,9 @@ def scenes(name: str) -> tuple[str, ...]:
     found = walks(name)
     call, _ = simple_call(name)
     before, after = around_value(name)
-    with_calls = {
-        found.write(word, random.Random(1), OneValue(1)) for word in covering_words(found) if _CALLS & {*word}
-    }
-    some = sorted(with_calls, key=lambda text: (len(text), text))
-    return (
-        f"Hi {call} x",
-        f"{before}",
-        f"{before}1x{after} x",
-        f"{call[:-1]} x",
-        f"a < b {before[: len(before) // 2]} x",
-        *some[:4],
+    words = [word for word in covering_words(found) if _CALLS & {*word}]
+    some = sorted(
+        {found.write(word, random.Random(1), OneValue(1)) for word in words}, key=lambda text: (len(text), text)
     )
+    half = before[: len(before) // 2]
+    return (f"Hi {call} x", before, f"{before}1x{after} x", f"{call[:-1]} x", f"a < b {half} x", *some[:4])

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from automata.fa.dfa import DFA
@@ -120,7 +121,8 @@ class Walks:
             if symbol == before and symbol in (TEXT, WS):
                 continue
             made = symbol == ARGUMENTS and last in self.python_after
-            piece = _python_text(values.arguments()) if made else self._symbol(symbol, rng, values)
+            given = ", ".join(f"{key}={value!r}" for key, value in values.arguments().items()) if made else ""
+            piece = f"({given})" if made else self._symbol(symbol, rng, values)
             last = last if symbol == WS else symbol
             key = piece if symbol == "KEY" else key
             if symbol == VALUE and self.closing:  # the tag that closes a value has its key
@@ -143,10 +145,6 @@ class Walks:
 
     def _object(self, rng: random.Random, values: Values) -> str:
         return json_text(_filled(rng.choice(self.objects), rng.choice(NAMES), values.arguments()), rng)
-
-
-def _python_text(made: dict[str, Any]) -> str:
-    return "(" + ", ".join(f"{key}={value!r}" for key, value in made.items()) + ")"
 
 
 def json_text(value: Any, rng: random.Random) -> str:
@@ -186,17 +184,16 @@ def walks_of(spec: Spec) -> Walks:
     dfa = DFA.from_nfa(nfa, minify=True)
     to_end = _distances(dfa)
     numbers = _numbers(dfa, to_end)
+    edges = {
+        number: tuple(
+            (symbols[code], numbers[dest]) for code, dest in sorted(dfa.transitions[state].items()) if dest in to_end
+        )
+        for state, number in numbers.items()
+    }
     return Walks(
         spec,
         numbers[dfa.initial_state],
-        {
-            numbers[state]: tuple(
-                (symbols[code], numbers[dest])
-                for code, dest in sorted(dfa.transitions[state].items())
-                if dest in to_end
-            )
-            for state in numbers
-        },
+        edges,
         {number: to_end[state] for state, number in numbers.items()},
         _texts(spec),
         _python_after(spec),
@@ -256,17 +253,13 @@ def _numbers(dfa: DFA, to_end: dict[Any, int]) -> dict[Any, int]:
 def _distances(dfa: DFA) -> dict[Any, int]:
     """How many symbols a state is from a final one, at least; states from which there is no way are absent."""
     distances: dict[Any, int] = dict.fromkeys(dfa.final_states, 0)
-    length = 0
-    while True:
-        length += 1
-        nearer = [
-            state
-            for state in dfa.states
-            if state not in distances and any(dest in distances for dest in dfa.transitions[state].values())
-        ]
+    for length in count(1):
+        left = [state for state in dfa.states if state not in distances]
+        nearer = [state for state in left if not distances.keys().isdisjoint(dfa.transitions[state].values())]
         if not nearer:
-            return distances
+            break
         distances |= dict.fromkeys(nearer, length)
+    return distances
 
 
 def _texts(spec: Spec) -> dict[str, tuple[str, ...]]:

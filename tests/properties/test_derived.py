@@ -35,12 +35,9 @@ KEYS = st.text("abcxyz_", min_size=1, max_size=6)
 
 
 def values() -> st.SearchStrategy[Any]:
-    scalars = st.one_of(
-        st.booleans(),
-        st.integers(-(10**9), 10**9),
-        st.floats(allow_nan=False, allow_infinity=False, width=32),
-        st.text(st.characters(codec="utf-8", exclude_characters="<>|\x00"), max_size=12),
-    )
+    numbers = st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False, width=32)
+    texts = st.text(st.characters(codec="utf-8", exclude_characters="<>|\x00"), max_size=12)
+    scalars = st.booleans() | numbers | texts
     nested = st.recursive(
         scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=5
     )
@@ -92,14 +89,12 @@ def test_calls_come_back_whatever_they_are(drawn: tuple[Any, ...], data: st.Data
         omitted = {kind for kind, style in result.calls.arguments.values.items() if style.encoding.value == "omitted"}
         assume(not omitted)
     tools = [tool_of(call) for call in made]
-    events, message = run(
-        fmt, data.draw(chunkings(text)), tools=tools, prefix=result.prompts["unset"].text, finish_reason="stop"
-    )
+    prefix, chunks = result.prompts["unset"].text, data.draw(chunkings(text))
+    events, message = run(fmt, chunks, tools=tools, prefix=prefix, finish_reason="stop")
     check_events(events, text)
     check_message(message, events)
-    assert [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls] == [
-        (call.name, call.arguments, "complete") for call in made
-    ]
+    found = [(call.name, json.loads(call.arguments), call.status) for call in message.tool_calls]
+    assert found == [(call.name, call.arguments, "complete") for call in made]
 
 
 @st.composite
@@ -111,12 +106,8 @@ def broken(draw: st.DrawFn) -> tuple[str, str]:
             break
         begin = draw(st.integers(0, len(text)))
         end = draw(st.integers(begin, min(len(text), begin + 12)))
-        insert = draw(
-            st.sampled_from(
-                ["", text[begin:end] * 2, "<", "}", '"', "&lt;", "\\\\", "%2", "\n", "x", text[: end - begin]]
-            )
-        )
-        text = text[:begin] + insert + text[end:]
+        inserted = ["", text[begin:end] * 2, "<", "}", '"', "&lt;", "\\\\", "%2", "\n", "x", text[: end - begin]]
+        text = text[:begin] + draw(st.sampled_from(inserted)) + text[end:]
     return name, text
 
 
