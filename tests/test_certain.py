@@ -3,8 +3,6 @@
 Strategy: small samples whose calls are written here, and parsers that are wrong on purpose.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import random

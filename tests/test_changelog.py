@@ -1,7 +1,5 @@
 """CHANGELOG.md: by release and kind, one line for each change, and notes for the version that is released."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

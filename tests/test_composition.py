@@ -1,7 +1,5 @@
 """Machines made of fragments: what is put in, what follows from states, and which entry goes before which."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

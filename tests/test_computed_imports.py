@@ -1,7 +1,5 @@
 """What a grammar overrides need not be imported by name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Diagrams say what the machine file says, in three dialects, and nothing in a marker breaks out of its label."""
 
-from __future__ import annotations
-
 import html
 import re
 import sys

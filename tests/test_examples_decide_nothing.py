@@ -4,8 +4,6 @@ Each format is loaded again with one sentence in place of its examples. Its comp
 are: of outputs that are walked from its grammar, and of the same outputs broken.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

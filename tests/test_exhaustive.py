@@ -4,8 +4,6 @@ A format has strings of two symbols, one symbol after contexts, and a few broken
 them, of some formats. `make exhaustive` and `make fuzz` take the long texts of all.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """`explain`: a verdict that answers, and evidence that agrees with what the parser says."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise

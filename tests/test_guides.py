@@ -5,8 +5,6 @@ that the pages speak of. Blocks of Lark and YAML are the files `my.lark` and `my
 name.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

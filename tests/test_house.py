@@ -1,7 +1,5 @@
 """What CONTRIBUTING says of all files: their length, words that are no terms of the field, and the targets of make."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

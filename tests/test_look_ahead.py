@@ -1,7 +1,5 @@
 """The expressions that say where a marker has begun, and which marker ends a value."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import example, given

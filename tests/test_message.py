@@ -1,7 +1,5 @@
 """Messages: a fold over events, kept or not."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from pathlib import Path

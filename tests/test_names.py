@@ -1,7 +1,5 @@
 """Every name that people use for a format leads to it, or says why it leads to none."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is shipped: the two folders of declarations inside the package, and nothing more to install than promised."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

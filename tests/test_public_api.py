@@ -1,7 +1,5 @@
 """docs/reference/api.md, `__all__` and the code name the same things as public."""
 
-from __future__ import annotations
-
 import ast
 import re
 from importlib import import_module

@@ -1,7 +1,5 @@
 """What the README shows is what happens."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Strategy: a copy gets what a recipe of `recipes.yaml` says and nothing else, at 
 that is there, as somebody who follows the recipe would put it.  Then a process of its own uses what was added.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Every anomaly and every error has a page of its own, and the page says what happens."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Specifications kept by the build are those of the files, and are not used for any other files."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

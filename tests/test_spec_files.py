@@ -5,8 +5,6 @@ names the error. The places in the source that make an error are found in the so
 reached by a row: a new one without a row fails.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -5,8 +5,6 @@ every way to split it, and in some cuts; `make suite` tries more of them. Of too
 the contract holds for the events of each stream, blanks count, and all that it adds is what `suite_told.jsonl` says.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Calls against their schemas: every fault with its path, nothing fetched, nothing that takes long."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Warnings of `check`: what is proved and may still be a mistake."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

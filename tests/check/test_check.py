@@ -1,7 +1,5 @@
 """`check` finds each class of defect, names it, and goes on."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

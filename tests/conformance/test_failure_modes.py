@@ -5,8 +5,6 @@ agree with each other and with what the row expects. A truncated call is compare
 reader would. Rows that this project judges wrong are listed with the page that says why, and what holds instead.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ however it is split into deltas) and how many give calls. Where Python itself, o
 they must be exactly those. `benchmarks/real_outputs.py` prints the same counts as a table.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

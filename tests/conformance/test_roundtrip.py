@@ -4,8 +4,6 @@ Strategy: a test per template reads its rows, whole and cut; the figures that mu
 test of their own. A row that is not exact is a failure unless it is known, with a reason that a page tells.
 """
 
-from __future__ import annotations
-
 import io
 import tarfile
 from functools import cache

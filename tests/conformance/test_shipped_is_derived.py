@@ -1,8 +1,6 @@
 """Where a family has a shipped format and a template, given or fetched by `make templates`: derivation takes the
 shipped format, or says why not, and it reads what is rendered as the format does that is made from the analysis."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from functools import cache

@@ -1,7 +1,5 @@
 """A shipped format behind a template: its two files say what was added, and grammar and machine stay the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """No chat template costs derivation more than a few seconds and some memory, and each says why in one short error."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

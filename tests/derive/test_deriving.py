@@ -1,7 +1,5 @@
 """`derive_format`: a template in, a format out that reads what the template writes, and can be read by people."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

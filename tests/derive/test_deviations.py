@@ -1,7 +1,5 @@
 """What models write wrong, in derived formats: they read it as shipped formats do."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`toolgram doctor`: whether a named format reads what a template writes, and which one does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

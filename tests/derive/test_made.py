@@ -1,7 +1,5 @@
 """Templates made of independent pieces: what is read wrongly is never silent."""
 
-from __future__ import annotations
-
 import pytest
 
 import toolgram

@@ -1,7 +1,5 @@
 """The shipped format of a family is taken for a template that writes its calls, if it reads all that is rendered."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Templates that refuse some messages: they are asked in another usual form, or the report says what they refuse."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """What a report says: `ok` only where nothing is left open, and in words and data that can be read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The response templates of transformers: written from a derived format."""
 
-from __future__ import annotations
-
 import json
 import re
 

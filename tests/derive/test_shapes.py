@@ -1,7 +1,5 @@
 """Shapes of templates that need more than a comparison: what is read for each of them, and what the report says."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

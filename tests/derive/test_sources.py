@@ -1,7 +1,5 @@
 """A format from a tokenizer object, from the files of a model, and from a GGUF file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

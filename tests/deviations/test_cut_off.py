@@ -4,8 +4,6 @@ Strategy: each format's own examples, cut after each character.  A closing marke
 with a bracket: what is left of it says nothing yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

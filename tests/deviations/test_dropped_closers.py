@@ -6,8 +6,6 @@ anomaly, but for a call whose value is open where its next argument begins: that
 Calls without arguments are left alone: without its marker nothing says where such a name ends.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Strategy: an example is cut, or the value of its first argument is replaced. Wha
 the example says when it is whole.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Strategy: the line ends of a format's own examples are replaced, all of them and
 split. A line end inside a value is the model's: it stays as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

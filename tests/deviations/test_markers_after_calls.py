@@ -4,8 +4,6 @@ Strategy: in the examples of every format, each marker that is written as one th
 `<|end_a|>`, `<a|>`) is put at each place after a call, whole and cut off at the end of the output.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -6,8 +6,6 @@ text.  Without tools, nobody can tell a name that ran into its neighbour from an
 arguments with their own names are looked at.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

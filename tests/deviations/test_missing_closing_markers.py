@@ -1,7 +1,5 @@
 """A call whose closing marker is missing is complete, and says so; one that has it says nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -5,8 +5,6 @@ marker after which nothing but another token can come. The calls are those of th
 is content. A value and a text may hold a marker, so there a second one is kept (`stray_marker`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -7,8 +7,6 @@ that once which tokens may go beyond the end of the text; if that is wrong, toke
 outputs are accepted all the same.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 """The proof: exports run in their engines. What fits is accepted, what is malformed is not, and a random sampler under
 the token mask writes nothing but complete, valid calls."""
 
-from __future__ import annotations
-
 import random
 from contextlib import nullcontext
 from itertools import product

@@ -1,7 +1,5 @@
 """The text of exports, what they say besides it, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

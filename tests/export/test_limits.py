@@ -1,7 +1,5 @@
 """Whatever a request asks for, an export is a grammar that its engine takes, or one clear error, after bounded work."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from typing import Any

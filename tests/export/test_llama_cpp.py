@@ -1,7 +1,5 @@
 """GBNF in llama.cpp itself, where it has been built: `make test-llama-cpp`."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The normal form of a schema: it means what the schema means, judged by another library."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Every grammar beside the reference matcher of its expression: the same outputs, and after each character the same
 characters that may follow."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Patterns are ECMAScript's: another implementation of JSON Schema judges what they match.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """The schema pool in the engines: nothing that an export says otherwise than the schema is left without a note."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import random

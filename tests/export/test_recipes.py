@@ -5,8 +5,6 @@ whole way: export, request, sampler, answer, parser. vLLM has no such model on a
 wrote, and its own matcher of the request's grammar says whether it may.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

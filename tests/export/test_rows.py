@@ -1,7 +1,5 @@
 """Whatever a real chat template writes for valid calls, the export of its derived format accepts."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

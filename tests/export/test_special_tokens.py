@@ -1,7 +1,5 @@
 """Markers that are tokens of the model: by id and by name, in a vocabulary that has them."""
 
-from __future__ import annotations
-
 import codecs
 import random
 import re

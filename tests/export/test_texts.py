@@ -1,7 +1,5 @@
 """Free text: what must not be in it, where it begins and where it ends, in every target."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Strategy: every format that declares messages of other roles, each of these afte
 call in it, which is quoted in no other way.
 """
 
-from __future__ import annotations
-
 import pytest
 
 import toolgram

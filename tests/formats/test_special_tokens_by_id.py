@@ -4,8 +4,6 @@ The property over all formats is in `tests/properties/test_special_tokens.py`. H
 may give, on one format.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from itertools import product

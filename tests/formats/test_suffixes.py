@@ -1,7 +1,5 @@
 """Markers with the suffix of another checkpoint, which the special tokens or the prompt tell."""
 
-from __future__ import annotations
-
 import json
 import pickle
 

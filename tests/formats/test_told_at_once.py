@@ -4,8 +4,6 @@ Strategy: a row has a text and what has been told when all of it has come: reaso
 name, its arguments so far, and whether it has ended. Most are bugs that parsers of inference servers once had.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,8 +3,6 @@
 Strategy: a row puts pieces of the syntax of one notation, in any order, in the place of a value, or of all arguments.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

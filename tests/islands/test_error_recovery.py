@@ -1,7 +1,5 @@
 """How far a broken value reaches: to its own bracket, whatever else was left open, in constant work per character."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

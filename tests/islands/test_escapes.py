@@ -1,7 +1,5 @@
 """Escaped text: what the encoders of templates write comes back, and what is cut off waits."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The table of JSON says what JSON is; skips only say it faster."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Python arguments to JSON: when a call has begun, what is sent at once, and limits. The suite has the rules."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

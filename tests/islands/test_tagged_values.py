@@ -1,7 +1,5 @@
 """Values between markers: every short text, whole and character by character."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from functools import partial

@@ -4,8 +4,6 @@ Strategy: the texts are made from each format's two files: a call with room for 
 beginnings that lead into each state. Nothing here takes the time: what has to be linear is counted in function calls.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -5,8 +5,6 @@ string over what matters there is read after beginnings of a call, whole and by 
 as the fuzz breaks those of shipped formats.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from functools import lru_cache

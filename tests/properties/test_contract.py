@@ -4,8 +4,6 @@ Strategy: texts come from `tests.strategies` (well-formed, broken, noise, mentio
 Clause 5 (prompt) has a file of its own, and so have clause 7 (linear and bounded), and the machine as a model.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import accumulate

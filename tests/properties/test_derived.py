@@ -4,8 +4,6 @@ Strategy: a message is drawn, rendered by the template, and read with the format
 derived from the same template.  Broken outputs are made from such texts by cutting, repeating and dropping pieces.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -7,8 +7,6 @@ runs a second parser with the same tools, prefix and special tokens, which gets 
 state is taken and restored on the way: both must have told the same at the end.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from typing import Any

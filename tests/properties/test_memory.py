@@ -4,8 +4,6 @@ Every kind of held text, 100 000 characters of it, comes character by character,
 events of one character would cost ten times as much.
 """
 
-from __future__ import annotations
-
 import gc
 import itertools
 import tracemalloc

@@ -4,8 +4,6 @@ What is true of any text of this kind is a part of the other properties: `tests.
 outputs. Here is what counts, and what work it costs, as a call that is withheld is read again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

@@ -5,8 +5,6 @@ another way, a transition leads elsewhere, a state loses a tag or gets another, 
 then reads outputs of the format, whole and in pieces.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

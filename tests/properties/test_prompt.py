@@ -10,8 +10,6 @@ What is left of a call or a marker that the beginning may have begun is one toke
 A model also writes what belongs to no format. One such character is tried first as well: what may be repaired waits.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

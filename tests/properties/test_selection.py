@@ -1,7 +1,5 @@
 """Every shipped format is in every property: none is left out by a list of its own, or by having no generator."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

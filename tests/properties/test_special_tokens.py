@@ -4,8 +4,6 @@ Strategy: an output is a list of pieces `(text, id)`.  What is quoted has the id
 those of its special tokens.  However the pieces are fed, and by whichever path they are read, the events are the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A message that is made without events is the one that events add up to: outputs that are nearly the examples."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

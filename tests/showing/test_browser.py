@@ -1,7 +1,5 @@
 """The pages of a gateway and of an audit in a real Chromium: colours, views, widths, and nobody else is asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
