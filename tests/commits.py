@@ -3,8 +3,6 @@
 A subject has at most 72 characters and does not end with a period; a body says why. Merges have no rules.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

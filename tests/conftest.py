@@ -1,7 +1,5 @@
 """What all tests share: how hard Hypothesis tries, and where the data beside the repository is."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The outputs that the file of a format shows."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import toolgram

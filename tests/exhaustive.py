@@ -8,8 +8,6 @@ only long strings reach from the start. Each string has two parsers of its own, 
 its characters; nothing hides in a copied state. `tests.clauses` says what must be true of each.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

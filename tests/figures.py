@@ -4,8 +4,6 @@ Strategy: a page states a figure inside of a link to the file that has it, such 
 A reader sees where it is from, and `tests/test_readme.py` compares it with the file.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

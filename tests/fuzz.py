@@ -8,8 +8,6 @@ into deltas, nothing raised, `complete` calls with an object of arguments, and n
 complete call that the whole contradicts. The same seed gives the same texts.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from functools import lru_cache

@@ -3,8 +3,6 @@
 `python -m tests.help_page --write docs/reference/cli.md` writes it, and tests/test_reference_pages.py compares.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

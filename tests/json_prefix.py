@@ -1,7 +1,5 @@
 """Is this text the beginning of a JSON document, or a JSON object? Other parsers than ours are asked."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

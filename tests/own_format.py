@@ -1,8 +1,6 @@
 """A throw-away format that makes it hard for whoever writes it down: names that are words of a dialect, marker text
 that is made of what dialects quote, escape and end a line with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import toolgram

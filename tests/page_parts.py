@@ -1,7 +1,5 @@
 """A part of a page that a command writes: what is between two comments of Markdown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -5,8 +5,6 @@ names in backticks. proselint looks at pages. The vocabulary below has words tha
 own, each with the word that a reader expects. `tests/test_house.py` runs it: there are no exceptions.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -5,8 +5,6 @@ time comes, by an animation in CSS, so that the picture needs no script and no f
 animations, or who asked for none, sees all lines.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -5,8 +5,6 @@ output that a format reads here, or code that raises here. Only these and the re
 `reference_pages.yaml`.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -7,8 +7,6 @@ A text that json_repair and we read alike is *repaired alike*; where we end the 
 is said how often json_repair then found what was meant, and how often it guessed something else.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -4,8 +4,6 @@ The rooms are in `tests.generators`. Every format has outputs made from its two 
 needs nothing here. Where a format has a writer (`tests.integrations.writers`), some outputs come with what they mean.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass

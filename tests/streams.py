@@ -5,8 +5,6 @@ pieces of several sizes, with the conservation and the order of the events check
 seeded factory, so that two runs can be compared event by event.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence

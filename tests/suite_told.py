@@ -5,8 +5,6 @@ toolgram adds: its anomalies, with their places and texts, ids that the model wr
 as `json.dumps` does. A case that is not there has none of these. A line that changes is a change of behaviour.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import random

@@ -1,7 +1,5 @@
 """Tables of texts and expectations: they are data, in a YAML file beside the test that asks them row by row."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

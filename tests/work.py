@@ -4,8 +4,6 @@ A clock would measure the machine, and the tests beside this one, as well.  What
 match of an expression, counts as one call.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ is 0 wrong in every row; a parser that reads nothing has that too, so that both 
 The calls that are read in real outputs are kept in `real_outputs_read.json` beside this file, a digit for each output.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -4,8 +4,6 @@ Strategy: a row puts a text that is found on this machine, a quoted call or a cu
 known. What follows a quoted call is half of the time a real one, so that a parser that is too strict loses something.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 Strategy: a format's calls and the tags of its thoughts are found in its own examples, so that no format is known here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

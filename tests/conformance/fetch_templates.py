@@ -8,8 +8,6 @@ for metadata, which would install a compiler's worth of packages; a backend of t
 stands in for it, so nothing is built and nothing of the distribution is run.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

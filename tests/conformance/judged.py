@@ -10,8 +10,6 @@ row agrees if it does with one of the prompts that its family has. If ours is no
 that fits says why, by the class of the difference and not by the row; a row that none fits is shown as open.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -8,8 +8,6 @@ character accounted for. The figures are printed, and written as a page for the 
     python -m tests.conformance.roundtrip [--template NAME] [--write docs/conformance.md]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

@@ -6,8 +6,6 @@ turn ends. Nothing of derivation is used for that but the rendering environment,
 hide itself. A message that a template refuses or does not print whole is no row.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter

@@ -4,8 +4,6 @@
 that it took, and the most memory that the process had.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

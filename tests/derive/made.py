@@ -8,8 +8,6 @@ A row that is lost and has no certain reading under the contract (DESIGN, sectio
 (`unreadable`).
 """
 
-from __future__ import annotations
-
 import ast
 import html
 import json

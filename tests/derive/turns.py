@@ -1,7 +1,5 @@
 """The templates written for these tests, and which of them other tests leave out."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,8 +1,6 @@
 """What an export does in its engine: does it accept what it should, reject what it should, and can it be left alone
 with a random sampler?  Tests ask for a few outputs, docs/data/exports.csv for many."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

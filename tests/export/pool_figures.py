@@ -9,8 +9,6 @@ That is hermes, whose arguments are JSON. Every shipped format, and ten that are
 the pool: outputs are written from the grammar, broken, and sampled, as in the table of formats.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -6,8 +6,6 @@ from a seed, in the manners of four kinds of sources: function lists of benchmar
 libraries print for nested and recursive classes.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

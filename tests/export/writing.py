@@ -5,8 +5,6 @@ tests go, and are written as `json.dumps` writes them; free text is prose with b
 the automaton of the place lets it pass.
 """
 
-from __future__ import annotations
-
 import json
 import random
 

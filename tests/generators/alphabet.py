@@ -6,8 +6,6 @@ are beginnings that lead into every state of the machine, so that short strings 
 strings reach from the start.
 """
 
-from __future__ import annotations
-
 import random
 from functools import lru_cache
 

@@ -5,8 +5,6 @@ cuts pieces, or puts in a fragment of the format's own syntax. Choices come from
 command and Hypothesis break outputs in the same ways.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

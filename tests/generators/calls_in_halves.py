@@ -4,8 +4,6 @@ Strategy: among the shortest outputs that take each edge of the grammar's automa
 the same value for every argument, and cut the text at its place. The call is certain there: its name comes before.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from functools import lru_cache

@@ -5,8 +5,6 @@ lost, doubled, called something else, or exchanged for another one: any, that of
 place in data of the same kind.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ place where something begins. What is left of a goal, wherever a beginning break
 that a few tokens reach every outcome. Scenes are outputs in which every place is tried as such a beginning.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from functools import lru_cache

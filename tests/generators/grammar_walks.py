@@ -8,8 +8,6 @@ a call object is one of `check`'s samples with its name, its id and its argument
 Choices come from a `random.Random`. The fuzz command gives it a seed; Hypothesis hands out one that it can shrink.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

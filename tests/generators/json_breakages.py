@@ -4,8 +4,6 @@ replaced by another.
 The same random numbers give the same texts.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -6,8 +6,6 @@ done at places that the writing shows, and has one meaning by the clauses of `su
 All choices are made with a seed, and the same seed writes the same files.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

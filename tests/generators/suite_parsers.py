@@ -4,8 +4,6 @@ Strategy: an adapter knows nothing of toolgram. Which parsers a user of a server
 tokenizer has as one token, and which response template reads it, is data in `suite/adapters/`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ Tests elsewhere that cost more than a moment per format take their formats from 
 Properties that cost most try a part on each format: `some` of its texts, or `fewer` examples.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random

@@ -4,8 +4,6 @@ Strategy: the wheel is built from the unpacked sdist, so that a file missing the
 and new enough gets an empty environment with the wheel, and runs a program in it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The notes of this release: its part of CHANGELOG.md. `make release` writes them to dist/NOTES.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
