@@ -6,17 +6,22 @@ anomaly, but for a call whose value is open where its next argument begins: that
 Calls without arguments are left alone: without its marker nothing says where such a name ends.
 """
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 import toolgram
 from tests.examples import examples_of
-from tests.properties.selection import quarter
+from tests.properties.selection import quarter, some
+from tests.properties.test_derived import NAMES as TEMPLATES
 from tests.properties.test_derived import derived
-from toolgram.events import Content, Dropped, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from tests.streams import assert_same_however_split, calls_of
+from toolgram.events import Content, Dropped, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
 
 # An output has one call, at its beginning, which only its object ends.
@@ -187,3 +192,219 @@ def test_brackets(name: str) -> None:
 @pytest.mark.parametrize("name", DERIVED)
 def test_derived(name: str) -> None:
     assert check(derived(name)[0], strong=False)
+
+
+# --- a marker that is missing, doubled, or changed places with the next one: no call is wrong and says nothing ------
+
+SURE = 4  # characters: what is shorter is in text and in code as well
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+def twice(fmt: Format) -> Iterator[tuple[str, str]]:
+    """The examples whose calls are complete, once more with their first call twice: their prefixes and texts."""
+    for prefix, text in dict.fromkeys([*examples_of(fmt), *doubled(fmt)]):
+        if all(call.status == "complete" for call in fmt.parse(text, prefix=prefix).tool_calls):
+            yield prefix, text
+
+
+def markers(fmt: Format, text: str) -> list[tuple[int, int]]:
+    """Where the markers of the format are."""
+    texts = {text.strip() for text in fmt.program.literals.values()} | {*fmt.program.literals.values()}
+    sure = sorted((text for text in texts if len(text.strip()) >= SURE and not text.isalpha()), key=len, reverse=True)
+    return [found.span() for found in re.finditer("|".join(map(re.escape, sure)), text)] if sure else []
+
+
+def changed(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
+    """The text with each marker left out, doubled, and swapped with the next one."""
+    for at, (begin, end) in enumerate(spans):
+        before, after = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
+        yield from {text[:begin] + text[end:], text[:before] + text[end:], text[:begin] + text[after:]}
+        yield from {text[:end] + text[begin:], text[:after] + text[begin:]}
+        for other, last in spans[at + 1 : at + 2]:
+            if text[begin:end] != text[other:last]:
+                yield text[:begin] + text[other:last] + text[end:other] + text[begin:end] + text[last:]
+
+
+def with_required(tools: list[Any], wanted: Calls) -> list[Any]:
+    """The tools, which require what all their calls have."""
+    for tool in tools:
+        keys = [{*arguments} for name, arguments in wanted if name == tool["name"]]
+        tool["parameters"]["required"] = sorted(set.intersection(*keys))
+    return tools
+
+
+def is_right(found: Calls, wanted: Calls, declared: bool) -> bool:
+    """Whether the calls are some of those of the output. Undeclared, names may be others."""
+    if declared:
+        return is_part(found, wanted)
+    odd = [call for call in found if call not in wanted]
+    return not any((name, [*arguments]) == (each[0], [*each[1]]) for name, arguments in odd for each in wanted)
+
+
+def is_text(call: tuple[str, dict[str, Any]], text: str) -> bool:
+    """Whether the text holds all of a call."""
+    name, arguments = call
+    values = [value for value in arguments.values() if isinstance(value, str | int) and not isinstance(value, bool)]
+    return all(without_blanks(str(piece)) in text for piece in (name, *values))
+
+
+def without_blanks(text: str | None) -> str:
+    return "".join((text or "").split())
+
+
+def check_changed(fmt: Format) -> int:
+    """Try all of them; how many there were."""
+    count = 0
+    for prefix, text in twice(fmt):
+        whole = fmt.parse(text, prefix=prefix)
+        wanted = called(whole)
+        tools = with_required(tools_of(whole), wanted)
+        for broken in some([*changed(text, markers(fmt, text))], f"out of place {fmt.name}"):
+            for declared in (tools, None):
+                message = fmt.parse(broken, declared, prefix=prefix)
+                count += 1
+                if message.anomalies:
+                    continue
+                found = called(message)
+                assert is_right(found, wanted, declared is not None), broken
+                said = without_blanks(message.content) + without_blanks(message.reasoning)
+                said += html.unescape(said) + without_blanks(unquote(said))  # values may be escaped
+                lost = [call for call in wanted if call not in found]
+                assert not declared or all(is_text(call, said) for call in lost), broken
+    return count
+
+
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "shipped"))
+def test_a_marker_out_of_place(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    count = check_changed(fmt)
+    assert count or not any(markers(fmt, text) for _, text in twice(fmt))
+
+
+@pytest.mark.parametrize("name", quarter(TEMPLATES, "markers out of place"))
+def test_a_marker_out_of_place_in_derived_formats(name: str) -> None:
+    check_changed(derived(name)[0])
+
+
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "markers in values, split"))
+def test_a_marker_in_a_value_is_told_however_it_is_split(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for prefix, text in twice(fmt):
+        for broken in changed(text, markers(fmt, text)):
+            if any(each.kind == "stray_marker" for each in fmt.parse(broken, prefix=prefix).anomalies):
+                assert_same_however_split(fmt, broken, prefix=prefix)
+
+
+# --- closing markers after a call, wherever they come from: none is content, and none is lost without an anomaly ----
+
+CLOSING = re.compile(r"[<\[◁]\|?/|(?<![a-z])(?:end|close)(?![a-z])|<[a-z_]+\|>", re.IGNORECASE)
+# Markers that may close a message or a list, and need not.
+OPTIONAL = {
+    "beam": {"<|end|>"},
+    "gpt_oss": {"<|end|>"},
+    "mistral_v3": {"[/TOOL_CALLS]"},
+    "mistral_v11": {"[/TOOL_CALLS]"},
+    "solar_open": {"<|end|>"},
+}
+TOLD = ("surplus_closer", "unfinished_marker")
+
+
+def closing_markers(fmt: Format) -> list[str]:
+    """The markers that close something and do not end the turn; also of elements that arguments are named by. One that
+    begins with a word, as Gemma's `thought<channel|>`, counts only where a thought has opened: elsewhere it is text."""
+    texts = [text.strip() for name, text in fmt.program.literals.items() if name not in fmt.program.stop]
+    texts = [text for text in texts if len(text) > 3 and not text[0].isalnum()]
+    elements = [f"{end}city>" for end in fmt.program.element_ends]
+    return sorted({text for text in texts if CLOSING.search(text)} | {*elements})
+
+
+def places(fmt: Format, prefix: str, text: str) -> list[int]:
+    """Where calls end, and the markers and blanks after them, before what begins something."""
+    parser = fmt.parser(prefix=prefix)
+    stops = {text for name, text in fmt.program.literals.items() if name in fmt.program.stop}
+    found, at, after = [], 0, False
+    for event in parser.feed(text) + parser.close():
+        at += len(event.source)
+        if isinstance(event, Dropped):
+            marker = event.source.strip()
+            after &= not marker or marker in stops or bool(CLOSING.search(marker)) or not marker.strip('}])`"/>\n')
+        elif isinstance(event, ToolCallStart | Content | Reasoning | Malformed):
+            after = False
+        after |= isinstance(event, ToolCallEnd)
+        if after:
+            found.append(at)
+    return sorted({*found})
+
+
+def places_in(fmt: Format) -> Iterator[tuple[str, str, int]]:
+    """The examples of a format, and with their first call twice: the prefix, the text, and a place after a call."""
+    for prefix, text in dict.fromkeys([*examples_of(fmt), *doubled(fmt)]):
+        for place in places(fmt, prefix, text):
+            yield prefix, text, place
+
+
+def check_places(message: toolgram.Message, text: str) -> None:
+    """A marker that is dropped is reported with its place."""
+    for each in message.anomalies:
+        if each.kind in TOLD:
+            assert text.startswith(each.text, each.start), each
+
+
+def check_after(fmt: Format, optional: set[str]) -> int:
+    """Put each closing marker at each place; how many there were."""
+    count = 0
+    for prefix, text, place in some([*places_in(fmt)], f"after calls {fmt.name}"):
+        whole = fmt.parse(text, prefix=prefix)
+        for marker in closing_markers(fmt):
+            for blanks in ("", "\n"):
+                count += 1
+                broken = text[:place] + blanks + marker + text[place:]
+                message = assert_same_however_split(fmt, broken, prefix=prefix)
+                check_places(message, broken)
+                if calls_of(message) == calls_of(whole):
+                    assert message.content == whole.content, broken
+                    told = len(message.anomalies) > len(whole.anomalies)
+                    assert told or marker in optional, broken
+                else:
+                    assert {"malformed", "unclosed_envelope"} & {each.kind for each in message.anomalies}, broken
+    return count
+
+
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "a closing marker after a"))
+def test_a_closing_marker_after_a_call(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    assert check_after(fmt, OPTIONAL.get(name, set())) or not closing_markers(fmt)
+
+
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "closing markers cut off"))
+def test_a_closing_marker_cut_off_after_a_call(name: str) -> None:
+    """Also one that ends the turn. What was read before it stays as it is."""
+    fmt = toolgram.get_format(name)
+    texts = fmt.program.literals
+    markers = [*closing_markers(fmt), *(texts[name] for name in fmt.program.stop if name in texts)]
+    cuts = {marker[:size] for marker in markers for size in range(2, len(marker))} - {*texts.values()}
+    for prefix, text, place in some([*places_in(fmt)], name):
+        before = fmt.parse(text[:place], prefix=prefix, finish_reason="stop")
+        if not (fmt.parse(text, prefix=prefix).content or "").startswith(before.content or ""):
+            continue  # it begins what comes next
+        for cut in sorted(cut for cut in cuts if cut.strip("}])`") and not cut.isalpha()):  # a word may be text
+            message = fmt.parse(text[:place] + cut, prefix=prefix, finish_reason="stop")
+            check_places(message, text[:place] + cut)
+            assert (message.content, calls_of(message)) == (before.content, calls_of(before)), cut
+            assert "unfinished_marker" in [each.kind for each in message.anomalies], cut
+        longest = max(cuts, key=len, default="")
+        assert_same_however_split(fmt, text[:place] + longest, prefix=prefix)
+
+
+@pytest.mark.parametrize("name", quarter(TEMPLATES, "closing markers after calls"))
+def test_a_closing_marker_after_the_last_call(name: str) -> None:
+    """In derived formats, each after the last call, where it has come already."""
+    fmt = derived(name)[0]
+    for prefix, text, place in some([*places_in(fmt)], name):
+        last = place == len(text)
+        for marker in closing_markers(fmt):
+            broken = text[:place] + marker + text[place:]
+            message = assert_same_however_split(fmt, broken, prefix=prefix)
+            check_places(message, broken)
+            if last and text.endswith(marker):
+                assert message.anomalies, broken

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 import pytest
 
 import toolgram
-from tests.examples import BARE, with_calls
+from tests.examples import BARE, examples_of, with_calls
 from tests.json_prefix import is_object
 from tests.properties.selection import quarter
-from tests.streams import assert_parses, assert_same_however_split, cut, run, statuses
+from tests.properties.test_derived import NAMES as DERIVED
+from tests.properties.test_derived import derived
+from tests.streams import CUT_SIZES, assert_parses, assert_same_however_split, cut, run, statuses
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.limits import MOST_BLANKS
+from toolgram.message import Message
 
 NAMES = toolgram.format_names()
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "integer"}, "days": {"type": "integer"}}}
@@ -125,3 +128,46 @@ def test_a_surplus_closer_after_blanks(closer: str, blanks: int, is_dropped: boo
     assert [call.status for call in message.tool_calls] == ["complete"]
     assert (message.content or "").strip() == ("" if is_dropped else closer)
     assert [each.kind for each in message.anomalies] == ["surplus_closer"] * is_dropped
+
+
+# --- outputs whose lines end in `\\r\\n` say what the same outputs say with `\\n` -----------------------------------
+
+
+def said(message: Message) -> object:
+    r"""What an output says, its line ends as `\n`."""
+    calls = [(call.name, plain(call.arguments), call.status) for call in message.tool_calls]
+    return calls, plain(message.content), plain(message.reasoning), [each.kind for each in message.anomalies]
+
+
+def plain(text: str | None) -> str | None:
+    return text and text.replace("\r\n", "\n").replace("\\r\\n", "\\n")
+
+
+def with_other_ends(text: str) -> Iterator[str]:
+    """The text with all line ends replaced, and with each."""
+    yield text.replace("\n", "\r\n")
+    places = [at for at, character in enumerate(text) if character == "\n"]
+    yield from (f"{text[:at]}\r{text[at:]}" for at in places if len(places) > 1)
+
+
+def assert_says_the_same(fmt: toolgram.Format, prefix: str, text: str) -> None:
+    expected = said(fmt.parse(text, prefix=prefix))
+    for changed in with_other_ends(text):
+        for size in CUT_SIZES:
+            _, message = run(fmt, cut(changed, size), prefix=prefix)
+            assert said(message) == expected, (changed, size)
+            assert not any("\\r" in call.arguments for call in message.tool_calls), (changed, size)
+
+
+@pytest.mark.parametrize("name", quarter(toolgram.format_names(), "line ends of shipped"))
+def test_line_ends_of_shipped_formats(name: str) -> None:
+    fmt = toolgram.get_format(name)
+    for prefix, text in examples_of(fmt):
+        assert_says_the_same(fmt, prefix, text)
+
+
+@pytest.mark.parametrize("name", quarter(DERIVED, "line ends"))
+def test_line_ends_of_derived_formats(name: str) -> None:
+    fmt, _ = derived(name)
+    for prefix, text in examples_of(fmt):
+        assert_says_the_same(fmt, prefix, text)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import toolgram
 from tests.generators.broken_outputs import grammar_literals
-from tests.generators.continuations import goals, scenes, tokens
+from tests.generators.calls_in_halves import goals, scenes, tokens
 from tests.properties.selection import every_format, some
 from tests.streams import held_after, run
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
