@@ -1,8 +1,6 @@
 """xgrammar is imported before anything else asks for it, with a stub where torch is not installed: an export must not
 depend on which test ran first."""
 
-from __future__ import annotations
-
 import contextlib
 
 with contextlib.suppress(ImportError):

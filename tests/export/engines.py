@@ -5,8 +5,6 @@ on it, but words make a random sampler find its way through markers.  xgrammar i
 torch is not installed a stub takes its place, and masks are numpy arrays.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import sys
@@ -15,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,16 +54,22 @@ def import_xgrammar() -> Any:
     return xgrammar
 
 
-class Matcher(Protocol):
-    """One output being matched."""
+@dataclass(frozen=True)
+class Matcher:
+    """One output being matched: the mask of the engine, a bit for each token, and how it takes the next one."""
+
+    mask: Callable[[], bytes]
+    accept: Callable[[int], Any]
+    size: int
 
     def allowed(self) -> np.ndarray[Any, Any]:
         """Which tokens may come next."""
-        ...
+        bits = np.unpackbits(np.frombuffer(self.mask(), dtype=np.uint8), bitorder="little")
+        return np.flatnonzero(bits[: self.size])
 
     def take(self, token: int) -> bool:
         """The next token."""
-        ...
+        return bool(self.accept(token))
 
 
 @dataclass(frozen=True)
@@ -111,27 +115,16 @@ class Llguidance:
             raise ValueError(problem)
         return grammar
 
-    def matcher(self, grammar: str) -> _LlguidanceMatcher:
+    def matcher(self, grammar: str) -> Matcher:
         """A matcher at the beginning of an output."""
-        return _LlguidanceMatcher(self.module.LLMatcher(self.tokenizer, grammar, log_level=0), len(self.vocab.tokens))
+        inner = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
+        return Matcher(inner.compute_bitmask, inner.consume_token, len(self.vocab.tokens))
 
     def accepts(self, grammar: str, text: str | Sequence[int]) -> bool:
         """Whether a whole output fits: a text, of which every byte is a token, or tokens."""
         matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
         ids = list(text.encode() if isinstance(text, str) else text)
         return bool(matcher.try_consume_tokens(ids) == len(ids) and matcher.is_accepting())
-
-
-class _LlguidanceMatcher:
-    def __init__(self, inner: Any, size: int) -> None:
-        self.inner, self.size = inner, size
-
-    def allowed(self) -> np.ndarray[Any, Any]:
-        mask = np.frombuffer(self.inner.compute_bitmask(), dtype=np.uint8)
-        return np.flatnonzero(np.unpackbits(mask, bitorder="little")[: self.size])
-
-    def take(self, token: int) -> bool:
-        return bool(self.inner.consume_token(token))
 
 
 # --- xgrammar -----------------------------------------------------------------------------------------------------
@@ -153,9 +146,17 @@ class Xgrammar:
             return self.compiler.compile_structural_tag(text)
         return self.compiler.compile_grammar(self.module.Grammar.from_ebnf(text))
 
-    def matcher(self, compiled: Any) -> _XgrammarMatcher:
+    def matcher(self, compiled: Any) -> Matcher:
         """A matcher at the beginning of an output."""
-        return _XgrammarMatcher(self.module.GrammarMatcher(compiled), len(self.vocab.tokens))
+        inner, size = self.module.GrammarMatcher(compiled), len(self.vocab.tokens)
+        bits = np.full((1, (size + 31) // 32), -1, dtype=np.int32)
+
+        def mask() -> bytes:
+            bits[:] = -1
+            inner.fill_next_token_bitmask(bits)
+            return bits.tobytes()
+
+        return Matcher(mask, inner.accept_token, size)
 
     def accepts(self, compiled: Any, text: str | Sequence[int]) -> bool:
         """Whether a whole output fits: a text, or tokens."""
@@ -163,20 +164,6 @@ class Xgrammar:
         if not isinstance(text, str):
             return all(map(matcher.accept_token, (*text, self.vocab.eos_token_id)))
         return bool(matcher.accept_string(text) and matcher.accept_token(self.vocab.eos_token_id))
-
-
-class _XgrammarMatcher:
-    def __init__(self, inner: Any, size: int) -> None:
-        self.inner, self.size = inner, size
-        self.mask = np.full((1, (size + 31) // 32), -1, dtype=np.int32)
-
-    def allowed(self) -> np.ndarray[Any, Any]:
-        self.mask[:] = -1
-        self.inner.fill_next_token_bitmask(self.mask)
-        return np.flatnonzero(np.unpackbits(self.mask.view(np.uint8).ravel(), bitorder="little")[: self.size])
-
-    def take(self, token: int) -> bool:
-        return bool(self.inner.accept_token(token))
 
 
 # --- both ---------------------------------------------------------------------------------------------------------
@@ -188,7 +175,7 @@ class Engine:
 
     target: str
     accepts: Callable[[str | Sequence[int]], bool]
-    begin: Callable[[], Matcher]
+    begin: Callable[[], Any]  # a matcher
     vocab: Vocabulary
 
 
