@@ -111,14 +111,8 @@ def rows(heading: str) -> list[list[str]]:
 
 def demanded(lines: list[str]) -> dict[str, str]:
     """The packages of a list of requirements, with the oldest version of each."""
-    found = {}
-    for line in lines:
-        requirement = Requirement(line)
-        if requirement.name != "toolgram":
-            for each in requirement.specifier:
-                if each.operator in (">=", "=="):
-                    found[requirement.name] = each.version
-    return found
+    asked = [each for each in map(Requirement, lines) if each.name != "toolgram"]
+    return {each.name: one.version for each in asked for one in each.specifier if one.operator in (">=", "==")}
 
 
 def test_every_package_of_an_extra_has_its_row() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.derive.turns import calls_of, derived, filled, report_of, source, template_of
+from tests.derive.turns import calls_of, derived, report_of, source, template_of
 from tests.own_format import load_own
 from tests.streams import assert_same_however_split, merged, run, statuses
 from tests.tables import table
@@ -136,10 +136,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "read-any-model.md"
 
 def derived_of(row: dict[str, str]) -> toolgram.Format:
     """The format that is derived from the template of a row of `test_shapes.yaml`."""
-    around = "{% if m.tool_calls %}" + row.get("before", ""), row.get("after", "") + "{% endif %}"
-    turn = row.get("turn", f"{row.get('content', '$CONTENT')}{around[0]}$CALLS{row.get('call')}$END{around[1]}")
-    prompt = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-    template = "{% for m in messages %}<|{{ m.role }}|>" + filled(turn) + "<|end|>{% endfor %}" + prompt
+    content = row.get("turn", row.get("content", "$CONTENT"))
+    template = template_of(row.get("call", ""), content, row.get("before", ""), row.get("after", ""))
     return toolgram.derive_format(template, eos_token="<|end|>")
 
 

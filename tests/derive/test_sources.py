@@ -66,10 +66,7 @@ def folder(tmp_path: Path) -> Path:
         "chat_template": [{"name": "default", "template": "unused"}, {"name": "tool_use", "template": OTHER}],
         "bos_token": {"content": "<s>", "lstrip": False},
         "eos_token": "</s>",
-        "added_tokens_decoder": {
-            "2": {"content": "</s>", "special": True},
-            "9": {"content": "<|eom|>", "special": True},
-        },
+        "added_tokens_decoder": {at: {"content": text, "special": True} for at, text in ((2, "</s>"), (9, "<|eom|>"))},
         "additional_special_tokens": ["<tool_calls>"],
     }
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")

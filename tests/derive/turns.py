@@ -43,10 +43,13 @@ def derived(name: str) -> toolgram.Format:
     return toolgram.derive_format(source(name), bos_token="<s>", eos_token="</s>")
 
 
-def template_of(call: str, before: str = "{{ m.content if m.content }}", prompt: str = "<|assistant|>") -> str:
-    """A template of turns: how a call is written, with the parts that it names, and what comes before the calls."""
-    turn = f"{{% for m in messages %}}<|{{{{ m.role }}}}|>{before}$CALLS{call}$END<|end|>$END"
-    return filled(turn) + "{% if add_generation_prompt %}" + prompt + "{% endif %}"
+def template_of(call: str, content: str = "{{ m.content if m.content }}", before: str = "", after: str = "") -> str:
+    """A template of turns: how a call is written, with the parts that it names, content, and what is around calls."""
+    calls = f"$CALLS{call}$END"
+    if before or after:
+        calls = f"{{% if m.tool_calls %}}{before}{calls}{after}{{% endif %}}"
+    turn = f"{{% for m in messages %}}<|{{{{ m.role }}}}|>{content}{calls if call else ''}<|end|>$END"
+    return filled(turn) + "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 
 
 def report_of(fmt: toolgram.Format) -> DeriveReport:

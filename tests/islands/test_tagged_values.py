@@ -18,16 +18,10 @@ from toolgram.islands.tagged_values import TaggedValue
 from toolgram.tools.parameters import Types
 
 ALPHABET = "[]{}\"'\\,:1 tn-"
-DECLARED: list[Types] = [
-    None,
-    *(
-        frozenset(types)
-        for types in (
-            {"string"}, {"array"}, {"object"}, {"integer"}, {"number"}, {"boolean"}, {"string", "null"},
-            {"string", "integer"}, {"array", "string"}, {"object", "array"},
-        )
-    ),
-]  # fmt: skip
+DECLARED: list[Types] = [None]
+for types in ("string", "array", "object", "integer", "number", "boolean", "string null", "string integer",
+              "array string", "object array"):  # fmt: skip
+    DECLARED.append(frozenset(types.split()))
 
 
 MADE: dict[str, Callable[[Types], MarkedValue]] = {

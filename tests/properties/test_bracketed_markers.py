@@ -13,14 +13,9 @@ import pytest
 
 import toolgram
 from tests.clauses import check, check_widely
+from tests.derive.turns import template_of
 from tests.fuzz import tools
 
-TEMPLATE = """{%% for m in messages %%}{%% if m.role == 'assistant' %%}<|a|>{{ m.content or '' }}\
-{%% if m.tool_calls %%}{{ %r }}{%% for c in m.tool_calls %%}{{ c.function.name }}(\
-{%% for k, v in c.function.arguments.items() %%}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{%% endfor %%})\
-{{ %r if not loop.last }}{%% endfor %%}{{ %r }}{%% endif %%}<|e|>\
-{%% else %%}<|{{ m.role }}|>{{ m.content }}<|e|>{%% endif %%}{%% endfor %%}\
-{%% if add_generation_prompt %%}<|a|>{%% endif %%}"""
 MARKERS = {
     "a parenthesis": ("<tool_code>print(", ", ", ")</tool_code>"),
     "a brace": ("<<{", ", ", "}>>"),
@@ -32,8 +27,12 @@ SYMBOLS = ("a", "1", " ", ",", "(", ")", "]", "}", "'", "=", ">")
 
 @lru_cache
 def derived(kind: str) -> toolgram.Format:
-    before, between, after = MARKERS[kind]
-    return toolgram.derive_format(TEMPLATE % (before, between, after))
+    before, between, after = map(repr, MARKERS[kind])
+    arguments = "$EACH{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}$END"
+    call = f"$NAME({arguments}){{{{ {between} if not loop.last }}}}"
+    return toolgram.derive_format(
+        template_of(call, "{{ m.content or '' }}", f"{{{{ {before} }}}}", f"{{{{ {after} }}}}")
+    )
 
 
 @pytest.mark.parametrize("kind", MARKERS)

@@ -78,9 +78,8 @@ def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
     )  # fmt: skip
     for _ in range(data.draw(st.integers(1, 3))):
         if values:
-            text = text.replace(
-                data.draw(st.sampled_from(values)), data.draw(others), data.draw(st.sampled_from([1, 99]))
-            )
+            word, other = data.draw(st.sampled_from(values)), data.draw(others)
+            text = text.replace(word, other, data.draw(st.sampled_from([1, 99])))
     check(name, text, data.draw(TOOLS), data.draw(st.sampled_from(REASONS)))
 
 
