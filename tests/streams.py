@@ -1,8 +1,8 @@
 """Running a format over text, however it is split into deltas, and the checks that hold for each run.
 
-Strategy: a test says what a text means once, and `assert_parses` asks for it from the whole text and from
-pieces of several sizes, with the conservation and the order of the events checked on the way. Call ids come from a
-seeded factory, so that two runs can be compared event by event.
+Strategy: `assert_same_however_split` reads the whole text and pieces of several sizes, with the conservation and the
+order of the events checked on the way. Call ids come from a seeded factory, so that two runs can be compared event by
+event.
 """
 
 import dataclasses
@@ -167,27 +167,6 @@ def in_order(message: toolgram.Message) -> list[toolgram.ToolCall | toolgram.Mal
 def statuses(message: toolgram.Message) -> list[tuple[str, str]]:
     """Name and status of every call, in the order of the output."""
     return [(call.name, getattr(call, "status", "malformed")) for call in in_order(message)]
-
-
-def assert_parses(
-    name: str,
-    text: str,
-    content: str | None = None,
-    calls: Sequence[tuple[str, Any]] = (),
-    *,
-    reasoning: str | None = None,
-    tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str = "",
-    finish_reason: str | None = None,
-) -> toolgram.Message:
-    """`text` means this content, reasoning and these complete calls, whole and however it is split into deltas."""
-    fmt = toolgram.get_format(name)
-    message = assert_same_however_split(fmt, text, tools=tools, prefix=prefix, finish_reason=finish_reason)
-    assert message.content == content
-    assert message.reasoning == reasoning
-    assert [call.status for call in message.tool_calls] == ["complete"] * len(calls)
-    assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [*calls]
-    return message
 
 
 def assert_same_however_split(

@@ -15,7 +15,7 @@ from tests.json_prefix import is_object
 from tests.properties.selection import quarter
 from tests.properties.test_derived import NAMES as DERIVED
 from tests.properties.test_derived import derived
-from tests.streams import CUT_SIZES, assert_parses, assert_same_however_split, cut, run, statuses
+from tests.streams import CUT_SIZES, assert_same_however_split, cut, run, statuses
 from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.limits import MOST_BLANKS
 from toolgram.message import Message
@@ -111,7 +111,8 @@ def test_closers_too_many_are_no_content(name: str) -> None:
 
 def test_half_a_surrogate_pair_is_no_name() -> None:
     text = '<tool_call>\n{"name": "\\ud800", "arguments": {}}\n</tool_call>'
-    assert_parses("hermes", text, text)
+    message = assert_same_however_split(toolgram.get_format("hermes"), text)
+    assert (message.content, message.reasoning, message.tool_calls) == (text, None, [])
 
 
 # --- a closer that nothing opened, after blanks ---------------------------------------------------------------------

@@ -7,6 +7,8 @@ place in data of the same kind.
 
 import copy
 from collections.abc import Sequence
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from hypothesis import strategies as st
@@ -19,13 +21,6 @@ def a_place(draw: st.DrawFn, data: Any) -> tuple[Any, ...]:
         key = draw(st.sampled_from([*data] if isinstance(data, dict) else range(len(data))))
         data, path = data[key], (*path, key)
     return path
-
-
-def value_at(data: Any, path: Sequence[Any]) -> Any:
-    """The value at a place."""
-    for key in path:
-        data = data[key]
-    return data
 
 
 def _similar(draw: st.DrawFn, data: Any, path: Sequence[Any]) -> Any:
@@ -46,7 +41,7 @@ def changed(draw: st.DrawFn, data: Any, like: Sequence[Any], values: st.SearchSt
         path = a_place(draw, data)
         if not path:
             break
-        holder, key = value_at(data, path[:-1]), path[-1]
+        holder, key = reduce(getitem, path[:-1], data), path[-1]
         kind = draw(st.sampled_from(["drop", "again", "value", "value", "swap", "similar", "similar"]))
         if kind == "drop":
             del holder[key]
@@ -57,7 +52,7 @@ def changed(draw: st.DrawFn, data: Any, like: Sequence[Any], values: st.SearchSt
         elif kind == "value":
             holder[key] = copy.deepcopy(draw(values))
         elif kind == "swap":
-            holder[key] = copy.deepcopy(value_at(data, a_place(draw, data)))
+            holder[key] = copy.deepcopy(reduce(getitem, a_place(draw, data), data))
         else:
             holder[key] = copy.deepcopy(_similar(draw, draw(st.sampled_from(like)), path))
     return data

@@ -164,11 +164,7 @@ def _filled(sample: dict[str, Any], name: str, made: dict[str, Any]) -> dict[str
 @lru_cache(maxsize=256)
 def walks(name: str) -> Walks:
     """The walks of a shipped format."""
-    return walks_of(toolgram.get_format(name).spec)
-
-
-def walks_of(spec: Spec) -> Walks:
-    """The walks of a format's specification."""
+    spec = toolgram.get_format(name).spec
     found = grammar_automaton(spec)
     codes = {symbol: chr(0xE000 + at) for at, symbol in enumerate(sorted(found.symbols()))}
     symbols = {code: symbol for symbol, code in codes.items()}
