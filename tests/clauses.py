@@ -157,7 +157,9 @@ def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | Non
             failure = broken(text, whole) or difference(text, whole, read(fmt, text, None, declared), "by character")
             pieces = _pieces(text, rng)
             failure = failure or difference(text, whole, read(fmt, pieces, None, declared), "in pieces")
-            for at in () if failure else _cuts(text, rng):
+            brackets = [at for at, character in enumerate(text, 1) if character in "})]>"]
+            cuts = [rng.randint(0, len(text)) for _ in range(3)] + rng.sample(brackets, min(4, len(brackets)))
+            for at in () if failure else cuts:
                 promised = _certain(fmt, text[:at], read(fmt, (text[:at],), "length", declared).complete)
                 for _, became in whole.contradicts(promised):
                     kind = f"complete when cut off, and then {became[0][2] if became else 'no call'}"
@@ -179,12 +181,6 @@ def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
 def _pieces(text: str, rng: random.Random) -> list[str]:
     cuts = sorted(rng.randint(0, len(text)) for _ in range(rng.choice((1, 3, 8))))
     return [text[one:other] for one, other in pairwise([0, *cuts, len(text)])]
-
-
-def _cuts(text: str, rng: random.Random) -> list[int]:
-    """Places to cut a text off: some at random, some after a bracket."""
-    brackets = [at for at, character in enumerate(text, 1) if character in "})]>"]
-    return [rng.randint(0, len(text)) for _ in range(3)] + rng.sample(brackets, min(4, len(brackets)))
 
 
 def broken(text: str, made: Reading, promised: Promised = ()) -> Failure | None:

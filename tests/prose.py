@@ -76,15 +76,11 @@ def source_faults(path: Path) -> Iterator[Fault]:
                 continue
             first = node.body[0].lineno
             lines += [(first + at, line) for at, line in enumerate(prose_of(said).split("\n"))]
-            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node)
-            if is_function and (found := NO_VERB.match(said)):
+            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            is_property = is_function and "property" in " ".join(map(ast.unparse, getattr(node, "decorator_list", ())))
+            if is_function and not is_property and (found := NO_VERB.match(said)):
                 yield Fault(_name(path), first, found[0].strip(), "a verb: Return, Read, Write ...")
     yield from _words(path, lines)
-
-
-def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether it is read like a field, so that its docstring describes a thing."""
-    return any("property" in ast.unparse(each) for each in node.decorator_list)
 
 
 def _words(path: Path, lines: Iterator[tuple[int, str]] | list[tuple[int, str]] | enumerate[str]) -> Iterator[Fault]:

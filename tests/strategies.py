@@ -113,22 +113,16 @@ def thought_markers(name: str) -> tuple[str, str]:
     return "", ""
 
 
-def _pieces_of_mentions(name: str) -> list[str]:
-    """What texts about calls are made of."""
-    program = toolgram.get_format(name).program
-    stops = [program.literals[trigger] for trigger in program.stop]
-    roles = [*program.spec.other_roles, "<|im_start|>user\n", "<|im_start|>assistant\n"]
-    opener, closer = thought_markers(name)
-    return [*PROSE, *CODE, *CODE, "<think>", "</think>", *[opener, closer] * 3, *stops, *roles]
-
-
 @st.composite
 def mentions(draw: st.DrawFn, name: str) -> str:
     """A text in which there are calls, whole and cut, in and after code and thoughts."""
     call, example = simple_call(name)[0], toolgram.get_format(name).example
-    literals = [*toolgram.get_format(name).program.literals.values()]
+    program, (opener, closer) = toolgram.get_format(name).program, thought_markers(name)
+    literals, stops = [*program.literals.values()], [program.literals[trigger] for trigger in program.stop]
+    roles = [*program.spec.other_roles, "<|im_start|>user\n", "<|im_start|>assistant\n"]
+    around = [*PROSE, *CODE, *CODE, "<think>", "</think>", *[opener, closer] * 3, *stops, *roles]
     piece = st.one_of(
-        st.sampled_from(_pieces_of_mentions(name)),
+        st.sampled_from(around),
         st.sampled_from([call, call, f"{call}\n", f"\n{call}", example]),
         st.integers(1, len(call)).map(lambda at: call[:at]),
         st.integers(1, len(call)).map(lambda at: call[at:]),

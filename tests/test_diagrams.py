@@ -102,11 +102,6 @@ def test_several_triggers_share_an_edge_and_nothing_is_drawn_twice(fmt: toolgram
 # --- the happy path -----------------------------------------------------------------------------------------------
 
 
-def path_boxes(fmt: toolgram.Format) -> list[str]:
-    """The first lines of the boxes of the happy path, without the frame."""
-    return [label.partition("<br/>")[0] for label in re.findall(r'state "(.*)" as (?!call\b)', fmt.diagram())]
-
-
 def path_edges(fmt: toolgram.Format) -> dict[tuple[str, str], str]:
     """The labels of the happy path by what they lead from and to."""
     found = re.findall(r"^ +of_(\w+) --> (?:of_)?(\w+)(?:: (.*))?$", fmt.diagram(), re.M)
@@ -114,7 +109,8 @@ def path_edges(fmt: toolgram.Format) -> dict[tuple[str, str], str]:
 
 
 def test_the_happy_path_has_at_most_ten_boxes_and_is_the_default(fmt: toolgram.Format) -> None:
-    boxes = path_boxes(fmt)
+    found = re.findall(r'state "(.*)" as (?!call\b)', fmt.diagram())  # without the frame
+    boxes = [label.partition("<br/>")[0] for label in found]
     assert fmt.diagram() == fmt.diagram("mermaid", "path")
     assert {"content", "name", "output ends"} <= set(boxes)
     assert {"arguments", "value of an argument"} & set(boxes)

@@ -225,14 +225,6 @@ def changed(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
                 yield text[:begin] + text[other:last] + text[end:other] + text[begin:end] + text[last:]
 
 
-def with_required(tools: list[Any], wanted: Calls) -> list[Any]:
-    """The tools, which require what all their calls have."""
-    for tool in tools:
-        keys = [{*arguments} for name, arguments in wanted if name == tool["name"]]
-        tool["parameters"]["required"] = sorted(set.intersection(*keys))
-    return tools
-
-
 def is_right(found: Calls, wanted: Calls, declared: bool) -> bool:
     """Whether the calls are some of those of the output. Undeclared, names may be others."""
     if declared:
@@ -258,7 +250,10 @@ def check_changed(fmt: Format) -> int:
     for prefix, text in twice(fmt):
         whole = fmt.parse(text, prefix=prefix)
         wanted = called(whole)
-        tools = with_required(tools_of(whole), wanted)
+        tools = tools_of(whole)
+        for tool in tools:
+            keys = [{*arguments} for name, arguments in wanted if name == tool["name"]]
+            tool["parameters"]["required"] = sorted(set.intersection(*keys))  # what all their calls have
         for broken in some([*changed(text, markers(fmt, text))], f"out of place {fmt.name}"):
             for declared in (tools, None):
                 message = fmt.parse(broken, declared, prefix=prefix)

@@ -113,13 +113,9 @@ def test_twenty_thousand_hostile_characters_one_by_one(name: str) -> None:
 def bomb_heads(name: str) -> list[str]:
     """Places where nesting may begin: the start, an argument's value, and some of the beginnings of calls."""
     fmt = toolgram.get_format(name)
-    heads = [text for text in contexts(name) if len(text) <= LONGEST_UNIT and not _has_whole_call(fmt, text)]
+    ended = {text: fmt.parse(text, prefix="", finish_reason="stop").tool_calls for text in contexts(name)}
+    heads = [text for text in ended if len(text) <= LONGEST_UNIT and "complete" not in [c.status for c in ended[text]]]
     return ["", around_value(name)[0], *heads[:: max(1, len(heads) // BOMB_HEADS)]]
-
-
-def _has_whole_call(fmt: toolgram.Format, text: str) -> bool:
-    calls = fmt.parse(text, prefix="", finish_reason="stop").tool_calls
-    return "complete" in [call.status for call in calls]
 
 
 @every_format

@@ -30,7 +30,8 @@ def test_a_call_that_text_follows_in_a_fence_or_a_thought_is_none(name: str, siz
     """A real one may come after it, in formats whose calls come after text."""
     fmt, call = toolgram.get_format(name), simple_call(name)[0]
     opener, closer = thought_markers(name)
-    if place == "thought" and (not opener or closer in call or not calls_in_thoughts(name)):
+    after_thought = fmt.parse(f"{opener}a{closer}{call}", prefix="", finish_reason="stop").tool_calls
+    if place == "thought" and (not opener or closer in call or len(after_thought) != 1):
         return
     before, rest = {
         "fence": ("See:\n```\n", "\n```\nis how it is done. "),
@@ -63,13 +64,6 @@ def test_a_call_of_an_undeclared_function_is_read_at_most_twice(name: str, size:
             events, message = run(fmt, cut(text, size), tools=OTHER_TOOLS, finish_reason="stop")
         check_events(events, text)
         check_message(message, events)
-
-
-def calls_in_thoughts(name: str) -> bool:
-    """Whether a format has calls in its thoughts, and its simple call may follow one."""
-    fmt, (opener, closer) = toolgram.get_format(name), thought_markers(name)
-    call = simple_call(name)[0]
-    return len(fmt.parse(f"{opener}a{closer}{call}", prefix="", finish_reason="stop").tool_calls) == 1
 
 
 # ----------------------------------------------------------------------------------------------------------------- work

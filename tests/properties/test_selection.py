@@ -17,16 +17,13 @@ OTHER = {"test_bracketed_markers", "test_derived", "test_memory", "test_selectio
 MANY = [f"format_{number}" for number in range(60)]
 
 
-def functions_of(path: Path) -> list[ast.FunctionDef]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-
-
 @pytest.mark.parametrize("path", sorted(HERE.glob("test_*.py")), ids=lambda path: path.stem)
 def test_every_property_takes_its_formats_from_one_place(path: Path) -> None:
     if path.stem in OTHER:
         return
-    for test in functions_of(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    for test in tests:
         decorators = [ast.unparse(decorator) for decorator in test.decorator_list]
         assert "every_format" in decorators, f"{path.name}: {test.name} chooses its own formats"
     assert "format_names" not in path.read_text(encoding="utf-8"), f"{path.name} makes a list of formats"
