@@ -13,7 +13,7 @@ from tests.properties import selection
 
 HERE = Path(__file__).parent
 # Those that are not about shipped formats, or about one text of one format for each kind of text that is held.
-OTHER = {"test_bracketed_markers", "test_derived", "test_memory", "test_selection"}
+OTHER = {"test_derived", "test_memory", "test_selection"}
 MANY = [f"format_{number}" for number in range(60)]
 
 
