@@ -114,6 +114,8 @@ def test_the_commands_say_what_they_read(
 
 
 # --- examples show a format and never decide how it is read ---------------------------------------------------------
+# Each format is loaded again with one sentence in place of its examples. Its compiled table and its readings stay as
+# they are: of outputs that are walked from its grammar, and of the same outputs broken.
 
 SENTENCE = "One sentence, and no call."
 OUTPUTS = 12

@@ -167,7 +167,7 @@ def test_what_is_installed_is_not_older_than_the_oldest(row: list[str]) -> None:
     assert Version(installed) >= Version(oldest)
 
 
-# --- CHANGELOG.md and commits ---------------------------------------------------------------------------------------
+# --- CHANGELOG.md: a line for each change, by release and kind ------------------------------------------------------
 
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 LONGEST = 160  # characters of a line

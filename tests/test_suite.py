@@ -301,6 +301,9 @@ def test_the_scoreboard_is_what_parsers_found(tmp_path: Path) -> None:
 
 
 # --- cases that deviate: read by strict parsers, and from snapshots -------------------------------------------------
+# Strategy: `suite_told.jsonl` says which cases have anomalies. A strict parser repairs none of them, so it reads no
+# call that needs a repair. A snapshot may be taken after any delta: both parsers go on alike, each anomaly is reported
+# once, and the snapshot does not change.
 
 DEVIATING = [case for case in suite_told.suite.load_cases() if "anomalies" in TOLD.get(case["id"], {})]
 DEVIATING_FAMILIES = sorted({case["family"] for case in DEVIATING})

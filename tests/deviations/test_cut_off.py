@@ -79,6 +79,7 @@ def test_an_end_of_turn_that_a_thought_spells_does_not_hide_the_one_after_it(nam
 
 
 # --- strings whose quotes are not escaped ---------------------------------------------------------------------------
+# What is held until the end of one is known, and what a cut leaves.
 
 CALL = '<tool_call>{"name": "f", "arguments": %s}</tool_call>'
 

@@ -195,6 +195,10 @@ def test_derived(name: str) -> None:
 
 
 # --- a marker that is missing, doubled, or changed places with the next one: no call is wrong and says nothing ------
+# Strategy: in the examples of every format, shipped and derived, each marker is left out in turn (with and without the
+# blanks beside it), doubled, and swapped with the next one. What comes out is right, or an anomaly tells, or the call
+# is text. Without tools, nobody can tell a name that ran into its neighbour from another name, so there only the
+# values of arguments with their own names are looked at.
 
 SURE = 4  # characters: what is shorter is in text and in code as well
 Calls = list[tuple[str, dict[str, Any]]]
@@ -291,6 +295,8 @@ def test_a_marker_in_a_value_is_told_however_it_is_split(name: str) -> None:
 
 
 # --- closing markers after a call, wherever they come from: none is content, and none is lost without an anomaly ----
+# Strategy: in the examples of every format, each marker that is written as one that closes something (`</a>`, `[/A]`,
+# `<|end_a|>`, `<a|>`) is put at each place after a call, whole and cut off at the end of the output.
 
 CLOSING = re.compile(r"[<\[◁]\|?/|(?<![a-z])(?:end|close)(?![a-z])|<[a-z_]+\|>", re.IGNORECASE)
 # Markers that may close a message or a list, and need not.

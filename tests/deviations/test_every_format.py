@@ -116,6 +116,7 @@ def test_half_a_surrogate_pair_is_no_name() -> None:
 
 
 # --- a closer that nothing opened, after blanks ---------------------------------------------------------------------
+# It is dropped after a call, as far away from it as blanks between two parts may be.
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 
@@ -131,7 +132,9 @@ def test_a_surplus_closer_after_blanks(closer: str, blanks: int, is_dropped: boo
     assert [each.kind for each in message.anomalies] == ["surplus_closer"] * is_dropped
 
 
-# --- outputs whose lines end in `\\r\\n` say what the same outputs say with `\\n` -----------------------------------
+# --- outputs whose lines end in `\r\n` say what the same outputs say with `\n` --------------------------------------
+# Strategy: the line ends of a format's own examples are replaced, all of them and each by itself, however the text is
+# split. A line end inside a value is the model's: it stays as it is.
 
 
 def said(message: Message) -> object:

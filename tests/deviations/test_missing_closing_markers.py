@@ -95,6 +95,7 @@ def test_fragments_declare_pairs_under_the_names_that_an_import_gives() -> None:
 
 
 # --- reasoning that the default prompt of a format opens ------------------------------------------------------------
+# The suite has what closes and opens thoughts elsewhere.
 
 MARKERS = table(__file__, "markers")
 CALL_OF = table(__file__, "calls")

@@ -66,6 +66,9 @@ def simple_call(name: str) -> tuple[str, object]:
 
 
 # --- how an output may go on: tokens, and texts that a beginning may be on the way to -------------------------------
+# Strategy: goals are the shortest outputs that take each edge of the grammar's automaton, and their endings from every
+# place where something begins. What is left of a goal, wherever a beginning breaks it off, is a token of its own, so
+# that a few tokens reach every outcome. Scenes are outputs in which every place is tried as such a beginning.
 
 LONGEST_GOAL = 90  # characters
 MOST_MARKERS = 6  # of the longest, where these are more characters than that

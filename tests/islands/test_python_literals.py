@@ -98,6 +98,8 @@ def test_depth_is_capped() -> None:
 
 
 # --- properties: Python itself is asked -----------------------------------------------------------------------------
+# The oracle is Python's own writing and reading: a value is generated, written with `repr`, `json.dumps` or a writer
+# that draws its own quotes, blanks and commas, and what comes out must load as `json.dumps` would have said it.
 
 texts = st.text() | st.text(st.characters()) | st.text("ab'\"\\\n\r\t{}[](),:=x08uN ")
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts

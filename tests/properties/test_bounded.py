@@ -165,6 +165,8 @@ def test_nesting_below_the_cap_is_a_call(name: str, depth: int) -> None:
 
 
 # --- a snapshot that was changed, or of another format, is refused --------------------------------------------------
+# A forged one raises ToolgramError, or nothing. Strategy: take a real snapshot in the middle of an output, and change
+# it as a bad disk or a careless program would; then give it the digest that belongs to it, as an attacker would.
 
 VALUES = st.one_of(
     st.none(),

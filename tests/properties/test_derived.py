@@ -134,6 +134,9 @@ def test_broken_turns_keep_the_contract(drawn: tuple[str, str], data: st.DataObj
 
 
 # --- closing markers that begin with a bracket, as Python has it: `<tool_code>print(f(a=1))</tool_code>` ------------
+# Strategy: no shipped format has such a marker, so formats are derived from templates that print them. Every short
+# string over what matters there is read after beginnings of a call, whole and by character; and valid outputs are
+# broken as the fuzz breaks those of shipped formats.
 
 MARKERS = {
     "a parenthesis": ("<tool_code>print(", ", ", ")</tool_code>"),

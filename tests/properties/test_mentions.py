@@ -97,6 +97,8 @@ def test_work_is_linear_where_calls_are_mentioned(name: str, size: int) -> None:
 
 
 # --- nothing inside arguments becomes a call ------------------------------------------------------------------------
+# Also if they are in Python's spelling, and broken. A call without a marker may be prose, whose quotes do not count:
+# there, only the declarations of functions tell (P3e).
 
 FUZZED = tools()
 PLAIN = '{"city": "Paris"}'
