@@ -12,6 +12,29 @@ from tests.integrations.cases import TOOLS, cases
 from toolgram.export.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template
 
 
+def test_json_in_tags_and_a_thought() -> None:
+    written = write_response_template(derived("thinking_opened"))
+    fields = written.template["fields"]
+    assert written.template["start_anchor"] == "<|assistant|>\n"
+    assert fields["thinking"] == {"open": "<think>", "close": "</think>", "content": "text"}
+    assert fields["tool_calls"]["close"] == "</tool_call>"
+    assert fields["tool_calls"]["content"] == "json"
+    assert re.fullmatch(fields["tool_calls"]["open_pattern"], "\n<tool_call>")
+    assert fields["tool_calls"]["transform"] == {"type": "function", "function": "{content}"}
+    assert re.fullmatch(fields["content"]["close_pattern"], "\n<|end|>")
+
+
+def test_tags_with_arguments() -> None:
+    fields = write_response_template(derived("null_omitted")).template["fields"]
+    calls = fields["tool_calls"]
+    match = re.match(calls["open_pattern"], "<f=look_up><a=x>1</a></f>")
+    assert match is not None
+    assert match["name"] == "look_up"
+    pair = re.search(calls["content_args"]["tag_pattern"], "<a=x>1</a>")
+    assert pair is not None
+    assert (pair["key"], pair["value"]) == ("x", "1")
+
+
 @pytest.mark.parametrize("name", ["python_calls", "id_in_json", "openai_wrapper", "id_before_name", "bare_lines"])
 def test_what_cannot_be_expressed_is_noted(name: str) -> None:
     written = write_response_template(derived(name))
