@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.cli.running import Start
 
 
 @pytest.fixture
@@ -22,11 +24,11 @@ def environment(root: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def start(environment: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start(environment: dict[str, str]) -> Iterator[Start]:
     """Start `toolgram` as a process; what still runs when the test is over is ended."""
-    started: list[subprocess.Popen[bytes]] = []
+    started = []
 
-    def begin(*arguments: str, extra: dict[str, str] | None = None, **streams: Any) -> subprocess.Popen[bytes]:
+    def begin(*arguments: str, extra: dict[str, str] | None = None, **streams: Any) -> Any:
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | streams
         command = [sys.executable, "-m", "toolgram", *arguments]
         started.append(subprocess.Popen(command, env=environment | (extra or {}), **pipes))

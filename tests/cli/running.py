@@ -8,11 +8,11 @@ import pty
 import re
 import select
 import shlex
-import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import pytest
 import yaml
@@ -25,35 +25,33 @@ OUTPUT = f"[THINK]easy[/THINK]Adding.{CALL}"
 HOSTILE = "red \x1b[31m bell \x07 title \x1b]0;owned\x07 c1 \x9b2J bidi \u202e del \x7f"
 V11 = ("parse", "--format", "mistral_v11")
 WAIT = 20.0
+Start: TypeAlias = Callable[..., Any]  # starts a command, and returns its process
 
 
 def run(*arguments: str | Path, text: str | bytes = "") -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)], input=text)
 
 
-def on_terminal(start: Callable[..., subprocess.Popen[bytes]], *arguments: str, text: bytes, stream: str) -> bytes:
+def write(process: Any, text: bytes) -> None:
+    """Write to a command's standard input, at once."""
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def on_terminal(start: Start, *arguments: str, text: bytes, stream: str = "stdout", **options: Any) -> bytes:
     """What the command writes to a terminal in place of one of its streams."""
     ours, theirs = pty.openpty()
-    process = start(*arguments, **{stream: theirs})
+    process = start(*arguments, **{stream: theirs}, **options)
     os.close(theirs)
-    assert process.stdin is not None
-    process.stdin.write(text)
+    write(process, text)
     process.stdin.close()
     process.stdin = None
-    shown = shown_on(ours)
+    shown = b""
+    with suppress(OSError):  # Linux says by an error that nobody holds the other end
+        while data := os.read(ours, 1 << 16):
+            shown += data
     process.communicate(timeout=WAIT)
     os.close(ours)
-    return shown
-
-
-def shown_on(terminal: int) -> bytes:
-    """All that is written to a terminal, until nobody holds its other end."""
-    shown = b""
-    try:
-        while data := os.read(terminal, 1 << 16):
-            shown += data
-    except OSError:  # Linux says that nobody holds the other end by an error
-        pass
     return shown
 
 

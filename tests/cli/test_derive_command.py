@@ -28,8 +28,11 @@ NO_TOOLS = "{% for message in messages %}[{{ message.role }}]{{ message.content 
 HOSTILE = HERMES.replace("<tool_call>", "<tool_call\x1b[31m>").replace("<|im_end|>", "[red]<|im_end|>\u202e")
 
 
-def run(*arguments: str | Path, text: str = "") -> Result:
-    return running.run("derive", *arguments, text=text)
+def run(*arguments: str | Path, text: str = "", status: int = 0) -> Result:
+    """What the command prints, if it ends with this status."""
+    result = running.run("derive", *arguments, text=text)
+    assert result.exit_code == status, result.output
+    return result
 
 
 @pytest.fixture
@@ -37,14 +40,6 @@ def hermes(tmp_path: Path) -> Path:
     place = tmp_path / "hermes.jinja"
     place.write_text(HERMES, encoding="utf-8")
     return place
-
-
-def _model(folder: Path) -> Path:
-    """The files of a model."""
-    folder.mkdir(parents=True)
-    tokens = {"bos_token": "<s>", "eos_token": "<|im_end|>", "additional_special_tokens": ["<tool_call>"]}
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": HERMES, **tokens}), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture
@@ -61,32 +56,28 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-class TestFiles:
-    def test_printed_below_their_names(self, hermes: Path) -> None:
-        result = run(hermes)
-        assert (result.exit_code, result.stderr) == (0, "")
-        grammar, machine = result.stdout.removeprefix("// hermes.lark\n").split("# hermes.yaml\n")
-        fmt = toolgram.derive_format(HERMES, name="hermes")
-        assert grammar.strip() == fmt.grammar_text.strip()
-        assert machine.strip() == fmt.machine_text.strip()
+def test_the_files_are_printed_below_their_names(hermes: Path) -> None:
+    result = run(hermes)
+    assert result.stderr == ""
+    grammar, machine = result.stdout.removeprefix("// hermes.lark\n").split("# hermes.yaml\n")
+    fmt = toolgram.derive_format(HERMES, name="hermes")
+    assert (grammar.strip(), machine.strip()) == (fmt.grammar_text.strip(), fmt.machine_text.strip())
 
-    def test_written_and_named_and_loaded_again(self, hermes: Path, tmp_path: Path) -> None:
-        folder = tmp_path / "new" / "formats"
-        result = run(hermes, "-o", folder)
-        places = [folder / f"hermes.{ending}" for ending in ("lark", "yaml", "report.txt")]
-        assert (result.exit_code, result.stderr) == (0, "")
-        assert result.stdout.splitlines() == [str(place) for place in places]
-        message = toolgram.load_format(places[0], places[1]).parse(f"Adding.\n{CALL}")
-        assert message.content == "Adding."
-        assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [("add", {"a": 3})]
-        report = places[2].read_text(encoding="utf-8")
-        assert report.startswith("hermes: the format hermes, which ships")
-        assert all(line == line.rstrip() for line in report.splitlines())
 
-    def test_name(self, hermes: Path, tmp_path: Path) -> None:
-        assert run(hermes, "--name", "mine-1.0", "-o", tmp_path).exit_code == 0
-        assert (tmp_path / "mine-1.0.lark").exists()
-        assert toolgram.load_format(tmp_path / "mine-1.0.lark", tmp_path / "mine-1.0.yaml").name == "mine-1.0"
+def test_the_files_are_written_and_named_and_loaded_again(hermes: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "formats"
+    result = run(hermes, "-o", folder)
+    places = [folder / f"hermes.{ending}" for ending in ("lark", "yaml", "report.txt")]
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [str(place) for place in places]
+    message = toolgram.load_format(places[0], places[1]).parse(f"Adding.\n{CALL}")
+    assert message.content == "Adding."
+    assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [("add", {"a": 3})]
+    report = places[2].read_text(encoding="utf-8")
+    assert report.startswith("hermes: the format hermes, which ships")
+    assert all(line == line.rstrip() for line in report.splitlines())
+    run(hermes, "--name", "mine-1.0", "-o", tmp_path)
+    assert toolgram.load_format(tmp_path / "mine-1.0.lark", tmp_path / "mine-1.0.yaml").name == "mine-1.0"
 
 
 class TestReport:
@@ -107,9 +98,7 @@ class TestReport:
         assert "refused by the template" in run("-", "--report", text=template).stdout
 
     def test_warnings_come_to_those_who_do_not_ask_for_the_report(self) -> None:
-        result = run("-", text=NO_TOOLS)
-        assert result.exit_code == 0
-        assert "warning: the template prints no tool calls" in result.stderr
+        assert "warning: the template prints no tool calls" in run("-", text=NO_TOOLS).stderr
         told = run("-", "--report", text=NO_TOOLS)
         assert told.stderr == ""
         assert "\nwarnings\n  the template prints no tool calls" in told.stdout
@@ -117,7 +106,6 @@ class TestReport:
     @pytest.mark.parametrize("options", [(), ("--report",)])
     def test_hostile_text_is_spelled_out(self, options: tuple[str, ...]) -> None:
         result = run("-", *options, text=HOSTILE)
-        assert result.exit_code == 0
         assert not CONTROLS.search(result.output)
         if options:
             assert r"\x1b[31m" in result.stdout
@@ -159,11 +147,10 @@ class TestTemplates:
         place.parent.mkdir()
         tokens = {"bos_token": {"content": "<s>", "lstrip": False}, "eos_token": "<|im_end|>"}
         place.write_text(json.dumps({"chat_template": HERMES, **tokens}), encoding="utf-8")
-        assert run(place).exit_code == 0
-        assert run(place, "--eos", "</s>", "--bos", "").exit_code == 0
+        run(place)
+        run(place, "--eos", "</s>", "--bos", "")
         assert [(call["bos_token"], call["eos_token"]) for call in asked] == [("<s>", "<|im_end|>"), ("", "</s>")]
-        assert asked[0]["name"] == "My_Model"
-        assert asked[0]["chat_template"] == HERMES
+        assert (asked[0]["name"], asked[0]["chat_template"]) == ("My_Model", HERMES)
 
     @pytest.mark.parametrize("as_list", [True, False])
     def test_one_of_several(self, tmp_path: Path, asked: list[dict[str, Any]], as_list: bool) -> None:
@@ -171,58 +158,49 @@ class TestTemplates:
         listed = [{"name": name, "template": text} for name, text in templates.items()]
         place = tmp_path / "chat_template.json"
         place.write_text(json.dumps({"chat_template": listed if as_list else templates}), encoding="utf-8")
-        result = run(place)
-        assert result.exit_code == 0
-        assert result.stderr.startswith("toolgram: the template 'tool_use' of several in that file")
-        assert run(place, "--variant", "default").exit_code == 0
+        assert run(place).stderr.startswith("toolgram: the template 'tool_use' of several in that file")
+        run(place, "--variant", "default")
         assert [call["chat_template"] for call in asked] == [HERMES, NO_TOOLS]
-        missing = run(place, "--variant", "rag")
-        assert missing.exit_code == 1
+        missing = run(place, "--variant", "rag", status=1)
         assert "no chat template 'rag'; there are: default, tool_use" in missing.stderr
 
-    def test_the_folder_of_a_model(self, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
-        model = _model(tmp_path / "Qwen3-8B")
-        result = run(model)
-        assert result.exit_code == 0
-        assert result.stderr.splitlines()[0] == (
-            f"toolgram: from {model}: the template 'default' of 1, the first token '<s>', end tokens '<|im_end|>', "
-            "1 special tokens"
-        )
-        assert (asked[0]["name"], asked[0]["special_tokens"]) == ("Qwen3-8B", ("<tool_call>",))
-
-    def test_a_model_in_the_cache_of_downloads(
+    def test_the_folder_of_a_model_and_one_in_the_cache_of_downloads(
         self, tmp_path: Path, asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
         kept = tmp_path / "models--acme--Small-1.5"
-        for revision in ("0a" * 20, "f0" * 20):
-            _model(kept / "snapshots" / revision)
+        model, current, older = tmp_path / "Qwen3-8B", *(kept / "snapshots" / (each * 20) for each in ("0a", "f0"))
+        tokens = {"bos_token": "<s>", "eos_token": "<|im_end|>", "additional_special_tokens": ["<tool_call>"]}
+        for folder in (model, current, older):
+            folder.mkdir(parents=True)
+            (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": HERMES, **tokens}))
         (kept / "refs").mkdir()
-        (kept / "refs" / "main").write_text("0a" * 20, encoding="utf-8")
-        result = run("acme/Small-1.5")
-        assert result.exit_code == 0
-        assert f"from {kept}/snapshots/{'0a' * 20}: the template" in result.stderr
-        assert asked[0]["name"] == "Small-1.5"
+        (kept / "refs" / "main").write_text(current.name, encoding="utf-8")
+        for named, place in ((model, model), ("acme/Small-1.5", current)):
+            assert run(named).stderr.splitlines()[0] == (
+                f"toolgram: from {place}: the template 'default' of 1, the first token '<s>', end tokens '<|im_end|>', "
+                "1 special tokens"
+            )
+        assert [call["name"] for call in asked] == ["Qwen3-8B", "Small-1.5"]
+        assert {call["special_tokens"] for call in asked} == {("<tool_call>",)}
 
     @pytest.mark.parametrize("model", ["acme/Other", "../acme", "a/b/c"])
     def test_a_model_that_is_not_there(self, tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
         monkeypatch.chdir(tmp_path)
-        result = run(model)
-        assert result.exit_code == 1
-        assert result.stderr.strip() == (
+        assert run(model, status=1).stderr.strip() == (
             f"toolgram: {model}: cannot be read: no such file or folder, and no such model in {tmp_path / 'cache'}"
             " (see reference/errors/BadFile/)"
         )
 
     def test_standard_input_is_jinja_or_json(self, asked: list[dict[str, Any]]) -> None:
-        assert run("-", text=HERMES).exit_code == 0
-        assert run("-", text=json.dumps({"chat_template": HERMES, "eos_token": "</s>"})).exit_code == 0
+        run("-", text=HERMES)
+        run("-", text=json.dumps({"chat_template": HERMES, "eos_token": "</s>"}))
         assert [call["chat_template"] for call in asked] == [HERMES, HERMES]
         assert asked[1]["eos_token"] == "</s>"
 
     def test_kwargs_and_strict_are_handed_on(self, hermes: Path, asked: list[dict[str, Any]]) -> None:
-        assert run(hermes, "--kwarg", "enable_thinking=false", "--kwarg", 'x={"a": [1]}', "--strict").exit_code == 0
+        run(hermes, "--kwarg", "enable_thinking=false", "--kwarg", 'x={"a": [1]}', "--strict")
         assert asked[0]["chat_template_kwargs"] == {"enable_thinking": False, "x": {"a": [1]}}
         assert asked[0]["strict"] is True
 
@@ -252,35 +230,33 @@ class TestTemplates:
         assert name_for(str(place / "tokenizer_config.json"), tokenizer) == name
 
 
-class TestTable:
-    def test_a_row_per_template(self, tmp_path: Path) -> None:
-        names = ["answer_always", "id_after_arguments", "no_tools", "openai_wrapper", "thinking_opened"]
-        for name in names:
-            shutil.copy(TEMPLATES / f"{name}.jinja", tmp_path)
-        result = run("--table", tmp_path)
-        assert (result.exit_code, result.stderr) == (0, "")
-        header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
-        assert header == list(COLUMNS)
-        assert [row[0] for row in rows] == names
-        by_name = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows}
-        assert by_name["openai_wrapper"]["tools"] == "json_native"
-        assert by_name["thinking_opened"]["reasoning"] == "forced_open"
-        assert by_name["id_after_arguments"]["call id"] == "post_args"
-        assert "<thinking>…</thinking>" in by_name["answer_always"]["markers"]
-        assert by_name["no_tools"]["warnings"] == "1"
-        for row in by_name.values():
-            assert re.fullmatch(r"\d+/\d+", row["probes"])
-            assert row["ms"].isdigit()
+def test_a_table_has_a_row_for_each_template(tmp_path: Path) -> None:
+    names = ["answer_always", "id_after_arguments", "no_tools", "openai_wrapper", "thinking_opened"]
+    for name in names:
+        shutil.copy(TEMPLATES / f"{name}.jinja", tmp_path)
+    result = run("--table", tmp_path)
+    assert result.stderr == ""
+    header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert header == list(COLUMNS)
+    by_name = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows}
+    assert list(by_name) == names
+    assert by_name["openai_wrapper"]["tools"] == "json_native"
+    assert by_name["thinking_opened"]["reasoning"] == "forced_open"
+    assert by_name["id_after_arguments"]["call id"] == "post_args"
+    assert "<thinking>…</thinking>" in by_name["answer_always"]["markers"]
+    assert by_name["no_tools"]["warnings"] == "1"
+    for row in by_name.values():
+        assert re.fullmatch(r"\d+/\d+", row["probes"])
+        assert row["ms"].isdigit()
 
-    def test_one_that_fails_has_its_row_and_the_others_go_on(self, tmp_path: Path) -> None:
-        for name, text in {"a": BROKEN, "sub/b": HERMES}.items():
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / f"{name}.jinja").write_text(text, encoding="utf-8")
-        result = run("--table", tmp_path)
-        assert result.exit_code == 1
-        assert result.stderr == "toolgram: 1 of 2 templates give no format\n"
-        _, broken, fine = [line.split("\t") for line in result.stdout.splitlines()]
-        assert broken[:2] == ["a", broken[1]]
-        assert "line 3" in broken[1]
-        assert len(broken) == len(fine) == len(COLUMNS)
-        assert fine[0] == "sub/b"
+
+def test_a_template_that_fails_has_its_row_and_the_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name, text in {"a": BROKEN, "sub/b": HERMES}.items():
+        (tmp_path / f"{name}.jinja").write_text(text, encoding="utf-8")
+    result = run("--table", tmp_path, status=1)
+    assert result.stderr == "toolgram: 1 of 2 templates give no format\n"
+    _, broken, fine = [line.split("\t") for line in result.stdout.splitlines()]
+    assert (broken[0], fine[0]) == ("a", "sub/b")
+    assert "line 3" in broken[1]
+    assert len(broken) == len(fine) == len(COLUMNS)

@@ -25,14 +25,11 @@ def run(*arguments: str, text: str = "") -> Result:
     return running.run("explain", *arguments, text=text)
 
 
-def test_repeated_self_loops_are_one_line() -> None:
+def test_repeated_self_loops_are_one_line_and_what_the_prompt_did_has_no_offset() -> None:
     result = run("-f", "llama3_json", text='{"name": "f", "id": "1", "id": "2", "id": "3", "parameters": {}}')
     assert sum("map_key item.id" in line for line in result.output.splitlines()) == 3
     result = run("-f", "mistral_v3", text=f"[TOOL_CALLS][TOOL_CALLS][TOOL_CALLS]{V3_CALL}")
     assert any(line.split()[1:3] == ["TOOL_CALLS", "x3"] for line in result.output.splitlines())
-
-
-def test_what_the_prompt_did_has_no_offset() -> None:
     result = run("-f", "mistral_v11", "--prefix", "[THINK]", text=f"Hm.[/THINK]{V11_CALL}")
     assert any(line.split() == ["prompt", "THINK", "REASONING"] for line in result.output.splitlines())
 

@@ -6,66 +6,55 @@ import gzip
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 import toolgram
-from tests.cli.running import OUTPUT, on_terminal, run
+from tests.cli.running import OUTPUT, Start, on_terminal, run
 from toolgram.cli.app import app
 from toolgram.cli.source import cut, pieces
 
 
-class TestFormats:
-    def test_lines_for_a_pipe(self) -> None:
-        lines = run("formats").stdout.splitlines()
-        assert [line.split("\t")[0] for line in lines] == toolgram.format_names()
-        assert all(len(line.split("\t")) == 4 for line in lines)
-
-    def test_json(self) -> None:
-        shipped = json.loads(run("formats", "--json").stdout)
-        assert [fmt["name"] for fmt in shipped] == toolgram.format_names()
-        assert all(fmt["title"] and fmt["models"] and fmt["example"] for fmt in shipped)
-
-    def test_table_on_a_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
-        shown = on_terminal(start, "formats", text=b"", stream="stdout")
-        assert all(name.encode() in shown for name in toolgram.format_names())
-        assert b"[TOOL_CALLS]" in shown
+def test_the_names_of_formats(start: Start) -> None:
+    """Lines for a pipe, JSON, and a table for a terminal."""
+    lines = [line.split("\t") for line in run("formats").stdout.splitlines()]
+    assert [line[0] for line in lines] == toolgram.format_names()
+    assert {len(line) for line in lines} == {4}
+    shipped = json.loads(run("formats", "--json").stdout)
+    assert [fmt["name"] for fmt in shipped] == toolgram.format_names()
+    assert all(fmt["title"] and fmt["models"] and fmt["example"] for fmt in shipped)
+    shown = on_terminal(start, "formats", text=b"")
+    assert all(name.encode() in shown for name in [*toolgram.format_names(), "[TOOL_CALLS]"])
 
 
-class TestTheRest:
-    def test_version(self) -> None:
-        result = run("--version")
-        assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
+def test_version() -> None:
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
 
-    def test_a_command_loads_only_what_it_runs(self, environment: dict[str, str]) -> None:
-        assert "Did you mean 'parse'?" in run("pars").stderr
-        code = (
-            "import sys\nfrom toolgram.cli.app import app\n"
-            "try: app(['parse', '--format', 'hermes'])\nexcept SystemExit: pass\n"
-            "print(sorted({'jinja2', 'rich.progress', 'toolgram.explain', 'toolgram.audit'} & set(sys.modules)))"
-        )
+
+def test_only_what_runs_is_loaded(environment: dict[str, str]) -> None:
+    """A command loads no other, and the library no command line."""
+    assert "Did you mean 'parse'?" in run("pars").stderr
+    command = "from toolgram.cli.app import app\ntry: app(['parse', '--format', 'hermes'])\nexcept SystemExit: pass"
+    library = f"import toolgram, toolgram.cli\ntoolgram.get_format('mistral_v11').parse({OUTPUT!r})"
+    for code, others in (
+        (command, {"jinja2", "rich.progress", "toolgram.explain", "toolgram.audit"}),
+        (library, {"typer", "rich", "toolgram.cli.app"}),
+    ):
+        code += f"\nimport sys\nprint(sorted({others} & set(sys.modules)))"
         done = subprocess.run(
             [sys.executable, "-c", code], env=environment, input="Hi", capture_output=True, text=True, check=True
         )
-        assert done.stdout.endswith("[]\n")
+        assert done.stdout.splitlines()[-1] == "[]"
 
-    def test_the_library_does_not_load_the_command_line(self, environment: dict[str, str]) -> None:
-        code = (
-            "import sys, toolgram, toolgram.cli\n"
-            f"toolgram.get_format('mistral_v11').parse({OUTPUT!r})\n"
-            "print(sorted({'typer', 'rich', 'toolgram.cli.app'} & set(sys.modules)))"
-        )
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        assert done.stdout == "[]\n"
 
-    def test_pieces_and_cuts(self, tmp_path: Path) -> None:
-        path = tmp_path / "text"
-        path.write_text("aé😀bc", encoding="utf-8")
-        assert list(pieces(str(path))) == ["aé😀bc"]
-        assert list(pieces(str(path), 2)) == ["aé", "😀b", "c"]
-        assert list(cut(["a", "", "bcd", "e"], 2)) == ["ab", "cd", "e"]
+def test_pieces_and_cuts(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("aé😀bc", encoding="utf-8")
+    assert list(pieces(str(path))) == ["aé😀bc"]
+    assert list(pieces(str(path), 2)) == ["aé", "😀b", "c"]
+    assert list(cut(["a", "", "bcd", "e"], 2)) == ["ab", "cd", "e"]
 
 
 def test_a_compressed_file_and_the_mark_of_an_editor(tmp_path: Path) -> None:
