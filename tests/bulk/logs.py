@@ -1,12 +1,19 @@
-"""Logs of outputs for the tests of bulk, and what must come of them."""
+"""Logs of outputs for the tests of bulk, runs of them, and what must come of them."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import toolgram
+from toolgram.bulk.rows import RowOptions
+from toolgram.bulk.run import Outcome, Run, run_to_file
+
+HERMES = toolgram.get_format("hermes")
+OPTIONS = RowOptions("out.text", HERMES, keep=("id",))
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": %d, "b": [1, "é"]}}\n</tool_call>'
 CUT = '<tool_call>\n{"name": "add", "arguments": {"a": %d'
 BROKEN = '<tool_call>\n{"name": "add", "arguments": {"a": %d,}}\n</tool_call>'
@@ -22,47 +29,66 @@ def rows(count: int) -> list[dict[str, Any]]:
     return [{"id": number, "model": f"m{number % 3}", "out": {"text": text_of(number)}} for number in range(count)]
 
 
+def ignore(rows: int, size: int) -> None:
+    """No progress is shown."""
+
+
+def run(
+    *sources: Path | str,
+    to: Path | str,
+    options: RowOptions = OPTIONS,
+    progress: Callable[[int, int], None] = ignore,
+    **more: Any,
+) -> Outcome:
+    """A run from these files to one."""
+    return run_to_file(Run([*map(str, sources)], options, str(to), **more), progress)
+
+
+def packed(path: Path, data: bytes) -> bytes:
+    """Data as a file of this name has it: plain or compressed."""
+    if path.suffix == ".gz":
+        return gzip.compress(data)
+    if path.suffix == ".zst":
+        import pyarrow
+
+        compressed: bytes = pyarrow.Codec("zstd").compress(data, asbytes=True)
+        return compressed
+    return data
+
+
 def write_log(path: Path, count: int, bad: tuple[int, ...] = ()) -> Path:
-    """A log as JSON lines, plain or by the ending of the name; `bad` are the lines (from 1) that are no JSON."""
+    """A log as Parquet or JSON lines, by the ending of the name; `bad` are the lines (from 1) that are no JSON."""
+    if path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet as parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows(count)), path, row_group_size=150)
+        return path
     lines = [json.dumps(row).encode() for row in rows(count)]
     for number in bad:
         lines[number - 1] = b'{"out": '
-    data = b"\n".join(lines) + b"\n"
-    if path.suffix == ".gz":
-        data = gzip.compress(data)
-    elif path.suffix == ".zst":
-        import pyarrow
-
-        data = pyarrow.Codec("zstd").compress(data, asbytes=True)
-    path.write_bytes(data)
+    path.write_bytes(packed(path, b"\n".join(lines) + b"\n"))
     return path
 
 
 def read_answers(path: Path) -> list[dict[str, Any]]:
-    """The answers in a file of any kind, in one shape, without the ids that were made up."""
+    """The answers in a file of any kind, in one shape."""
+    import pyarrow
+
     if path.suffix == ".parquet":
         import pyarrow.parquet as parquet
 
-        return [_without_ids(row) for row in parquet.read_table(path).to_pylist()]
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        data = gzip.decompress(data)
-    elif path.suffix == ".zst":
-        import pyarrow
-
-        data = pyarrow.input_stream(str(path), compression="zstd").read()
-    return [_without_ids(json.loads(line)) for line in data.splitlines()]
+        return [without_ids(row) for row in parquet.read_table(path).to_pylist()]
+    return [without_ids(json.loads(line)) for line in pyarrow.input_stream(str(path)).read().splitlines()]
 
 
-def _without_ids(row: dict[str, Any]) -> dict[str, Any]:
-    message = row.pop("message", None)
-    flat = {**row, **(message or {})}
-    flat = {name: value for name, value in flat.items() if value not in (None, [])}
-    for name in ("tool_calls", "malformed", "anomalies"):
-        if name in flat:
-            flat[name] = [_known(item) for item in flat[name]]
+def without_ids(row: dict[str, Any]) -> dict[str, Any]:
+    """An answer as fields, without what is empty and without the ids that were made up."""
+    message = row.pop("message", None) or {}
+    flat = {name: value for name, value in {**row, **message}.items() if value not in (None, [])}
+    for name in flat.keys() & {"tool_calls", "malformed", "anomalies"}:
+        flat[name] = [
+            {key: value for key, value in item.items() if key not in ("id", "model_id") and value is not None}
+            for item in flat[name]
+        ]
     return flat
-
-
-def _known(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name not in ("id", "model_id") and value is not None}

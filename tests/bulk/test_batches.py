@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 import toolgram
-from tests.bulk.logs import text_of
+from tests.bulk.logs import HERMES, text_of
 from toolgram.bulk import arrow_schema, parse_batch, parse_batches
 
 pyarrow = pytest.importorskip("pyarrow")
 TEXTS = [text_of(number) for number in range(8)]
-HERMES = toolgram.get_format("hermes")
 ADDED = ["content", "reasoning", "tool_calls", "malformed", "anomalies", "finish_reason", "error"]
 
 
@@ -21,9 +20,7 @@ def shown(calls: Any) -> list[tuple[str, str, str]]:
     return [(call["name"], call["arguments"], call["status"]) for call in calls]
 
 
-EXPECTED = [
-    [(call.name, call.arguments, call.status) for call in HERMES.parse(text).tool_calls] for text in TEXTS
-]  # fmt: skip
+EXPECTED = [[(call.name, call.arguments, call.status) for call in HERMES.parse(text).tool_calls] for text in TEXTS]
 
 
 def test_a_mapping_of_lists() -> None:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import zlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toolgram
-from tests.bulk.logs import read_answers, rows, write_log
+from tests.bulk.logs import packed, read_answers, rows, run, write_log
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import Batch, Decompressed, gzip_blocks, read_batches
-from toolgram.bulk.rows import RowOptions
-from toolgram.bulk.run import Outcome, Run, run_to_file
 
 pyarrow = pytest.importorskip("pyarrow")
 COUNT = 2_990
-OPTIONS = RowOptions("out.text", toolgram.get_format("hermes"), keep=("id",))
 ENDINGS = ("jsonl.gz", "jsonl.zst")
+DAMAGED = "the compressed data is damaged or cut off"
 
 
 def by_hand(path: Path) -> bytes:
@@ -63,10 +58,6 @@ def whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-def run(source: Path, target: Path, **changes: Any) -> Outcome:
-    return run_to_file(Run([str(source)], OPTIONS, str(target), **changes), lambda rows, size: None)
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_half_a_file(tmp_path: Path, ending: str, workers: int) -> None:
@@ -74,15 +65,12 @@ def test_half_a_file(tmp_path: Path, ending: str, workers: int) -> None:
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     expected = by_hand(log).count(b"\n")
     assert expected > COUNT // 5
-    outcome = run(log, out, workers=workers)
+    outcome = run(log, to=out, workers=workers)
     answers = read_answers(out)
     assert [answer["line"] for answer in answers] == list(range(1, expected + 1))
     assert [answer["id"] for answer in answers] == list(range(expected))
-    assert outcome.summary.rows == expected
-    assert outcome.summary.bad == 0
-    assert [*map(str, outcome.problems)] == [
-        f"{log}: cannot be read from line {expected + 1} on: the compressed data is damaged or cut off"
-    ]
+    assert (outcome.summary.rows, outcome.summary.bad) == (expected, 0)
+    assert [*map(str, outcome.problems)] == [f"{log}: cannot be read from line {expected + 1} on: {DAMAGED}"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -109,7 +97,7 @@ def test_only_the_end_of_gzip_is_missing(tmp_path: Path, missing: int) -> None:
     log.write_bytes(gzip.compress(data.rstrip(b"\n"))[:-missing])
     found, said = read(log)
     assert found == data.rstrip(b"\n"), "the last row is whole without its line end"
-    assert said.endswith("cannot be read from line 11 on: the compressed data is damaged or cut off")
+    assert said.endswith(f"cannot be read from line 11 on: {DAMAGED}")
 
 
 def test_a_wrong_check_sum(tmp_path: Path) -> None:
@@ -127,30 +115,17 @@ def test_a_row_that_is_cut_is_none(tmp_path: Path, ending: str) -> None:
     log = tmp_path / f"log.{ending}"
     for last in (b'{"out": "half', b"12", b"[1]"):
         whole = b'{"out": "whole"}\n'
-        first, second = [_compressed(log, data) for data in (whole + last, b'{"out": "lost"}\n')]
-        log.write_bytes(first + second[:12])
-        assert read(log) == (whole, f"{log}: cannot be read from line 2 on: the compressed data is damaged or cut off")
-
-
-def _compressed(path: Path, data: bytes) -> bytes:
-    made: bytes = gzip.compress(data) if path.suffix == ".gz" else pyarrow.Codec("zstd").compress(data, asbytes=True)
-    return made
+        log.write_bytes(packed(log, whole + last) + packed(log, b'{"out": "lost"}\n')[:12])
+        assert read(log) == (whole, f"{log}: cannot be read from line 2 on: {DAMAGED}")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("data", [b"", b"plain text", b"\x1f"])
-def test_nothing_to_decompress(tmp_path: Path, ending: str, data: bytes) -> None:
+def test_nothing_to_decompress(tmp_path: Path, ending: str) -> None:
     log = tmp_path / f"log.{ending}"
-    log.write_bytes(data)
-    found, said = read(log)
-    assert found == b""
-    assert said == (f"{log}: cannot be read: the compressed data is damaged or cut off" if data else "")
-
-
-def test_a_file_that_is_missing(tmp_path: Path) -> None:
-    for ending in ENDINGS:
-        log = tmp_path / f"log.{ending}"
-        assert read(log) == (b"", f"{log}: cannot be read: No such file or directory")
+    assert read(log) == (b"", f"{log}: cannot be read: No such file or directory")
+    for data in (b"", b"plain text", b"\x1f"):
+        log.write_bytes(data)
+        assert read(log) == (b"", f"{log}: cannot be read: {DAMAGED}" if data else "")
 
 
 @given(st.lists(st.binary(max_size=300_000), max_size=3), st.integers(0, 20), st.integers(0, 400), st.data())
@@ -189,8 +164,7 @@ def test_the_next_file_is_read(tmp_path: Path, ending: str) -> None:
     damaged = write_log(tmp_path / f"a.{ending}", COUNT)
     damaged.write_bytes(damaged.read_bytes()[:-100])
     whole = write_log(tmp_path / f"b.{ending}", 5)
-    files = Run([str(damaged), str(whole)], OPTIONS, str(tmp_path / "out.jsonl"))
-    outcome = run_to_file(files, lambda rows, size: None)
-    answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    outcome = run(damaged, whole, to=tmp_path / "out.jsonl")
+    answers = read_answers(tmp_path / "out.jsonl")
     assert [answer["id"] for answer in answers if answer["file"] == str(whole)] == [row["id"] for row in rows(5)]
     assert len(outcome.problems) == 1

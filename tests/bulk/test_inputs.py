@@ -71,11 +71,10 @@ def test_members_one_behind_the_other(tmp_path: Path, ending: str) -> None:
     assert b"".join(batch.data for batch in read_batches(str(path), ["out"])).count(b"\n") == 60
 
 
-@pytest.mark.parametrize("ending", ["jsonl.gz", "jsonl.zst", "parquet"])
-def test_a_file_that_is_none(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"log.{ending}"
+def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
     path.write_bytes(b'{"out": 1}\n')
-    with pytest.raises(BadFile, match=r"log\.\w+(\.\w+)?: .*(cannot be read|not a Parquet file)") as failure:
+    with pytest.raises(BadFile, match=r"log\.parquet: .*not a Parquet file") as failure:
         list(read_batches(str(path), ["out"]))
     assert "\n" not in str(failure.value)
 

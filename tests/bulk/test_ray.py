@@ -13,17 +13,14 @@ from typing import Any
 
 import pytest
 
-import toolgram
-from tests.bulk.logs import read_answers, rows, text_of, write_log
+from tests.bulk.logs import read_answers, run, text_of, write_log
 from toolgram.bulk import inputs, parse_batch, running
-from toolgram.bulk.rows import RowOptions
-from toolgram.bulk.run import Outcome, Run, run_to_file
+from toolgram.bulk.parts import Parts
 
 ray = pytest.importorskip("ray", reason="Ray is not installed here: `make test-ray` builds an environment")
 pytestmark = pytest.mark.filterwarnings("default")
 
 COUNT, BAD = 2_000, (7, 1_300)
-OPTIONS = RowOptions("out.text", toolgram.get_format("hermes"), keep=("id",))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,23 +35,12 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "BATCH_BYTES", 20_000)
 
 
-def run(source: Path, target: Path, **changes: Any) -> Outcome:
-    return run_to_file(Run([str(source)], OPTIONS, str(target), **changes), lambda rows, size: None)
-
-
 @pytest.mark.parametrize("source", ["in.jsonl", "in.jsonl.gz", "in.jsonl.zst", "in.parquet"])
 @pytest.mark.parametrize("target", ["out.jsonl", "out.parquet"])
 def test_the_rows_of_one_process(tmp_path: Path, source: str, target: str) -> None:
-    log = tmp_path / source
-    if source.endswith(".parquet"):
-        import pyarrow
-        import pyarrow.parquet as parquet
-
-        parquet.write_table(pyarrow.Table.from_pylist(rows(COUNT)), log, row_group_size=300)
-    else:
-        write_log(log, COUNT, BAD)
-    alone = run(log, tmp_path / f"alone.{target}")
-    together = run(log, tmp_path / target, ray=True)
+    log = write_log(tmp_path / source, COUNT, BAD)
+    alone = run(log, to=tmp_path / f"alone.{target}")
+    together = run(log, to=tmp_path / target, ray=True)
     assert read_answers(tmp_path / target) == read_answers(tmp_path / f"alone.{target}")
     assert together.summary == alone.summary
     assert together.summary.rows == COUNT
@@ -62,7 +48,7 @@ def test_the_rows_of_one_process(tmp_path: Path, source: str, target: str) -> No
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
-    run(log, tmp_path / "alone.jsonl")
+    run(log, to=tmp_path / "alone.jsonl")
     killed, answer_batch = tmp_path / "killed", running.answer_batch
 
     def deadly(job: bytes, batch: Any) -> Any:
@@ -72,17 +58,16 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pyte
         return answer_batch(job, batch)
 
     monkeypatch.setattr(running, "answer_batch", deadly)
-    run(log, tmp_path / "out.jsonl", ray=True)
+    run(log, to=tmp_path / "out.jsonl", ray=True)
     assert killed.exists()
     assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
 
 
 def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolgram.bulk.parts import Parts
-
     log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
-    run(log, tmp_path / "alone.jsonl")
+    run(log, to=tmp_path / "alone.jsonl")
     written: list[str] = []
+    again: list[str] = []
     add = Parts.add
 
     def add_some(self: Parts, name: str, answer: Any) -> None:
@@ -91,18 +76,15 @@ def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         written.append(name)
         add(self, name, answer)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Parts, "add", add_some)
-        with pytest.raises(KeyboardInterrupt):
-            run(log, tmp_path / "out.jsonl", ray=True)
-    again: list[str] = []
-
-    def noted(self: Parts, name: str, answer: Any) -> None:
+    def add_others(self: Parts, name: str, answer: Any) -> None:
         again.append(name)
         add(self, name, answer)
 
-    monkeypatch.setattr(Parts, "add", noted)
-    run(log, tmp_path / "out.jsonl", ray=True, resume=True)
+    monkeypatch.setattr(Parts, "add", add_some)
+    with pytest.raises(KeyboardInterrupt):
+        run(log, to=tmp_path / "out.jsonl", ray=True)
+    monkeypatch.setattr(Parts, "add", add_others)
+    run(log, to=tmp_path / "out.jsonl", ray=True, resume=True)
     assert again
     assert not {*again} & {*written}
     assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
@@ -110,7 +92,7 @@ def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl.gz").write_bytes(b"plain")
-    outcome = run(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl", ray=True)
+    outcome = run(tmp_path / "in.jsonl.gz", to=tmp_path / "out.jsonl", ray=True)
     assert len(outcome.problems) == 1
     assert "in.jsonl.gz: cannot be read" in str(outcome.problems[0])
 

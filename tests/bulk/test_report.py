@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import toolgram
-from tests.bulk.logs import text_of, write_log
+from tests.bulk.logs import HERMES, run, text_of, write_log
 from toolgram.bulk.report import report, write_report
-from toolgram.bulk.rows import RowOptions
-from toolgram.bulk.run import Run, run_to_file
 from toolgram.bulk.summary import Summary
-
-HERMES = toolgram.get_format("hermes")
 
 
 def summary(count: int = 40, start: int = 0) -> Summary:
@@ -22,15 +17,12 @@ def summary(count: int = 40, start: int = 0) -> Summary:
 
 
 def test_summaries_add_up() -> None:
-    added = summary(17)
-    added.add(Summary.from_dict(summary(23, 17).to_dict()))
-    assert added == summary(40)
-    assert (added.rows, added.bad) == (40, 4)
-    assert added.examples["truncated"] == {"file": "x.jsonl", "line": 3, "start": 48, "text": "add"}
-
-
-def test_the_summary_for_people() -> None:
-    lines = summary().lines()
+    found = summary(17)
+    found.add(Summary.from_dict(summary(23, 17).to_dict()))
+    assert found == summary(40)
+    assert (found.rows, found.bad) == (40, 4)
+    assert found.examples["truncated"] == {"file": "x.jsonl", "line": 3, "start": 48, "text": "add"}
+    lines = found.lines()
     assert lines[0] == "40 rows, 4 that could not be read; 26 with calls, 10 with repairs"
     assert lines[1] == "26 calls: 18 complete, 8 truncated, 0 malformed"
     assert lines[2].startswith("10 x repaired_json: ")
@@ -63,8 +55,6 @@ def test_an_empty_page() -> None:
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "in.jsonl", 4)
-    options = RowOptions("out.text", HERMES)
-    outcome = run_to_file(Run([str(log)], options, str(tmp_path / "out.jsonl")), lambda rows, size: None)
+    outcome = run(write_log(tmp_path / "in.jsonl", 4), to=tmp_path / "out.jsonl")
     write_report(outcome.summary, str(tmp_path / "r.html"), "a run")
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")

@@ -16,27 +16,19 @@ from typing import Any
 
 import pytest
 
-import toolgram
-from tests.bulk.logs import read_answers, rows, write_log
+from tests.bulk.logs import HERMES, ignore, read_answers, rows, run, without_ids, write_log
 from tests.tables import table
-from toolgram.bulk import inputs, parts
+from toolgram.bulk import inputs
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import read_batches
 from toolgram.bulk.outputs import BatchAnswer
 from toolgram.bulk.parts import Parts
 from toolgram.bulk.rows import RowOptions
-from toolgram.bulk.run import Outcome, Run, run_to_file, run_to_stream
+from toolgram.bulk.run import Run, run_to_stream
 from toolgram.bulk.running import Job, answer_in_processes
 
-pyarrow = pytest.importorskip("pyarrow")
-HERMES = toolgram.get_format("hermes")
-OPTIONS = RowOptions("out.text", HERMES, keep=("id",))
+pytest.importorskip("pyarrow")
 COUNT, BAD = 400, (7, 300)
-
-
-def run(source: Path, target: Path, **changes: Any) -> Outcome:
-    options = changes.pop("options", OPTIONS)
-    return run_to_file(Run([str(source)], options, str(target), **changes), lambda rows, size: None)
 
 
 @pytest.fixture
@@ -44,20 +36,15 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
 
 
-@pytest.fixture
-def expected(tmp_path: Path) -> list[dict[str, Any]]:
+def expected(bad: tuple[int, ...] = BAD) -> list[dict[str, Any]]:
     """What must come of the log, by `Format.parse`."""
     found = []
     for number, row in enumerate(rows(COUNT), start=1):
-        answer: dict[str, Any] = {"line": number, "id": row["id"]}
-        if number in BAD:
+        answer = {"line": number, "id": row["id"], "message": HERMES.parse(row["out"]["text"]).to_dict()}
+        if number in bad:
             answer = {"line": number, "error": "not JSON: Expecting value at character 9"}
-        else:
-            answer["message"] = HERMES.parse(row["out"]["text"]).to_dict()
-        found.append(answer)
-    path = tmp_path / "expected.jsonl"
-    path.write_text("".join(json.dumps(answer) + "\n" for answer in found))
-    return read_answers(path)
+        found.append(without_ids(answer))
+    return found
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -68,38 +55,24 @@ def expected(tmp_path: Path) -> list[dict[str, Any]]:
         ("in.jsonl.gz", "out.jsonl.zst"),
         ("in.jsonl.zst", "out.jsonl.gz"),
         ("in.jsonl", "out.parquet"),
+        ("in.parquet", "out.parquet"),
     ],
 )
-def test_every_kind_of_file(tmp_path: Path, expected: list[dict[str, Any]], source: str, target: str) -> None:
-    log = write_log(tmp_path / source, COUNT, BAD)
-    outcome = run(log, tmp_path / target, errors=str(tmp_path / "errors"))
+def test_every_kind_of_file(tmp_path: Path, source: str, target: str) -> None:
+    log, wrong = write_log(tmp_path / source, COUNT, BAD), () if source.endswith("parquet") else BAD
+    outcome = run(log, to=tmp_path / target, errors=str(tmp_path / "errors"))
     answers = read_answers(tmp_path / target)
     for answer in answers:
         assert answer.pop("file", str(log)) == str(log)
-    assert answers == expected
+    assert answers == expected(wrong)
     bad = [json.loads(line) for line in (tmp_path / "errors").read_text().splitlines()]
-    assert [(each["file"], each["line"]) for each in bad] == [(str(log), line) for line in BAD]
-    assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(BAD))
+    assert [(each["file"], each["line"]) for each in bad] == [(str(log), line) for line in wrong]
+    assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(wrong))
     assert not (tmp_path / f"{target}.parts").exists()
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_parquet_in(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
-    import pyarrow.parquet as parquet
-
-    table = pyarrow.Table.from_pylist(rows(COUNT))
-    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=150)
-    run(tmp_path / "in.parquet", tmp_path / "out.parquet")
-    answers = read_answers(tmp_path / "out.parquet")
-    assert [answer["line"] for answer in answers] == list(range(1, COUNT + 1))
-    good = [answer for answer in expected if "error" not in answer]
-    assert [{**answer, "file": str(tmp_path / "in.parquet")} for answer in good] == [
-        answer for answer in answers if answer["line"] not in BAD
-    ]
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_worker_that_is_killed_while_it_keeps_parts(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
+def test_a_worker_that_is_killed_while_it_keeps_parts(tmp_path: Path) -> None:
     log, out = write_log(tmp_path / "in.jsonl", COUNT, BAD), tmp_path / "out.jsonl"
     deaths = 0
 
@@ -109,9 +82,9 @@ def test_a_worker_that_is_killed_while_it_keeps_parts(tmp_path: Path, expected: 
             deaths += 1
             os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
 
-    outcome = run_to_file(Run([str(log)], OPTIONS, str(out), workers=2), progress)
+    outcome = run(log, to=out, progress=progress, workers=2)
     assert deaths == 2
-    assert read_answers(out) == expected
+    assert read_answers(out) == expected()
     assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(BAD))
     assert list(tmp_path.glob("*.parts")) == []
 
@@ -121,9 +94,7 @@ def test_a_worker_that_is_killed_while_it_keeps_parts(tmp_path: Path, expected: 
 def test_parts_that_cannot_be_kept(tmp_path: Path, workers: int) -> None:
     log, out = write_log(tmp_path / "in.jsonl", COUNT), tmp_path / "out.jsonl"
     with pytest.raises(BadFile, match=r"out\.jsonl\.parts: cannot be written: No such file or directory"):
-        run_to_file(
-            Run([str(log)], OPTIONS, str(out), workers=workers), lambda rows, size: shutil.rmtree(f"{out}.parts", True)
-        )
+        run(log, to=out, workers=workers, progress=lambda rows, size: shutil.rmtree(f"{out}.parts", True))
 
 
 def test_workers_that_die_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +115,7 @@ KILLED = table(__file__, "killed")
 
 
 @pytest.mark.parametrize("target", ["out.jsonl.gz", "out.parquet"])
-def test_killed_and_resumed(
-    tmp_path: Path, expected: list[dict[str, Any]], target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_and_resumed(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     log, out = write_log(tmp_path / "in.jsonl", COUNT, BAD), tmp_path / target
     command = [sys.executable, "-c", KILLED, "parse", "-f", "hermes", "--jsonl", "out.text", str(log), "-o", str(out),
                "--keep", "id", "--errors", str(tmp_path / "errors")]  # fmt: skip
@@ -169,56 +138,54 @@ def test_killed_and_resumed(
         add(self, name, answer)
 
     monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
-    monkeypatch.setattr(parts.Parts, "add", noted)
-    outcome = run(log, out, resume=True, errors=str(tmp_path / "errors"))
+    monkeypatch.setattr(Parts, "add", noted)
+    outcome = run(log, to=out, resume=True, errors=str(tmp_path / "errors"))
     assert kept
     assert not {f"{name}.part" for name in written} & set(kept)
     answers = read_answers(out)
     for answer in answers:
         answer.pop("file", None)
-    assert answers == expected
+    assert answers == expected()
     assert (outcome.summary.rows, outcome.summary.bad) == (COUNT, len(BAD))
     assert len((tmp_path / "errors").read_text().splitlines()) == len(BAD)
     assert not folder.exists()
 
 
-class TestParts:
-    def test_an_unfinished_run_is_not_overwritten(self, tmp_path: Path) -> None:
-        log = write_log(tmp_path / "in.jsonl", 3)
-        Parts(str(tmp_path / "out.jsonl"), "plain", {"a": 1}, resume=False)
-        with pytest.raises(BadFile, match=r"out\.jsonl\.parts: a run into this output was not finished.*--resume"):
-            run(log, tmp_path / "out.jsonl")
+def test_an_unfinished_run_is_neither_overwritten_nor_mixed_with_another(tmp_path: Path) -> None:
+    out = str(tmp_path / "out.jsonl")
+    Parts(out, "plain", {"field": "a", "strict": False}, resume=False)
+    with pytest.raises(BadFile, match=r"out\.jsonl\.parts: a run into this output was not finished.*--resume"):
+        run(write_log(tmp_path / "in.jsonl", 3), to=out)
+    with pytest.raises(BadFile, match="another run, which differs in field;"):
+        Parts(out, "plain", {"field": "b", "strict": False}, resume=True)
 
-    def test_another_run(self, tmp_path: Path) -> None:
-        Parts(str(tmp_path / "out"), "plain", {"field": "a", "strict": False}, resume=False)
-        with pytest.raises(BadFile, match="another run, which differs in field;"):
-            Parts(str(tmp_path / "out"), "plain", {"field": "b", "strict": False}, resume=True)
 
-    def test_a_changed_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        log = write_log(tmp_path / "in.jsonl", 3)
-        with monkeypatch.context() as patch:
-            patch.setattr(Parts, "finish", lambda self, errors: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                run(log, tmp_path / "out.jsonl")
-        write_log(log, 4)
-        with pytest.raises(BadFile, match="differs in inputs"):
-            run(log, tmp_path / "out.jsonl", resume=True)
+def test_a_run_is_not_resumed_with_a_changed_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write_log(tmp_path / "in.jsonl", 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "finish", lambda self, errors: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(log, to=tmp_path / "out.jsonl")
+    write_log(log, 4)
+    with pytest.raises(BadFile, match="differs in inputs"):
+        run(log, to=tmp_path / "out.jsonl", resume=True)
 
-    def test_a_run_that_cannot_be_read(self, tmp_path: Path) -> None:
-        folder = tmp_path / "out.parts"
-        folder.mkdir()
-        (folder / "run.json").write_text("{")
+
+def test_a_run_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "out.parts"
+    folder.mkdir()
+    (folder / "run.json").write_text("{")
+    Parts(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
+    (folder / "run.json").write_text("{")
+    (folder / "x.part").write_text("")
+    with pytest.raises(BadFile, match="cannot be trusted"):
         Parts(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
-        (folder / "run.json").write_text("{")
-        (folder / "x.part").write_text("")
-        with pytest.raises(BadFile, match="cannot be trusted"):
-            Parts(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
 
 
 def test_no_rows_are_a_file_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"\n")
     for name in ("out.jsonl", "out.parquet"):
-        run(tmp_path / "in.jsonl", tmp_path / name)
+        run(tmp_path / "in.jsonl", to=tmp_path / name)
         assert read_answers(tmp_path / name) == []
 
 
@@ -227,7 +194,7 @@ def test_columns_to_keep(tmp_path: Path, target: str) -> None:
     values: list[Any] = [1, 2**70, 1.5, "x", None, [1, {"a": 2**70}], {"deep": []}, True, "\ud800"]
     lines = [json.dumps({"t": "hi", "v": value, "n": at}) for at, value in enumerate(values)]
     (tmp_path / "in.jsonl").write_text("\n".join([*lines, json.dumps({"t": "hi"})]))
-    run(tmp_path / "in.jsonl", tmp_path / target, options=RowOptions("t", HERMES, keep=("v", "n")))
+    run(tmp_path / "in.jsonl", to=tmp_path / target, options=RowOptions("t", HERMES, keep=("v", "n")))
     found = read_answers(tmp_path / target)
     assert [answer.get("n") for answer in found] == [*range(len(values)), None]
     kept = [answer.get("v") for answer in found]
@@ -243,7 +210,7 @@ def test_a_column_whose_type_changes_between_parts(tmp_path: Path) -> None:
     def parsed(values: list[Any]) -> list[Any]:
         data = "".join(json.dumps({"t": "hi", "v": value}) + "\n" for value in values)
         (tmp_path / "in.jsonl").write_text(data)
-        run(tmp_path / "in.jsonl", tmp_path / "out.parquet", options=RowOptions("t", HERMES, keep=("v",)))
+        run(tmp_path / "in.jsonl", to=tmp_path / "out.parquet", options=RowOptions("t", HERMES, keep=("v",)))
         return [answer.get("v") for answer in read_answers(tmp_path / "out.parquet")]
 
     assert parsed([1] * 300 + [1.5] * 300) == [1.0] * 300 + [1.5] * 300
@@ -252,11 +219,10 @@ def test_a_column_whose_type_changes_between_parts(tmp_path: Path) -> None:
 
 
 def test_a_run_stops_if_the_first_batch_fails_in_one_way(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"output": "x", "id": 1}\n' * 100_000)
-    run = Run([str(tmp_path / "a.jsonl")], RowOptions("text", HERMES))
-    out = BytesIO()
+    log, out = tmp_path / "a.jsonl", BytesIO()
+    log.write_text('{"output": "x", "id": 1}\n' * 100_000)
     with pytest.raises(BadFile, match=r"no field 'text'; the row has 'output', 'id'"):
-        run_to_stream(run, out, ignore)
+        run_to_stream(Run([str(log)], RowOptions("text", HERMES)), out, ignore)
     assert out.getvalue().count(b"\n") < 100_000
 
 
@@ -271,10 +237,6 @@ def test_ids_are_the_same_in_each_run(tmp_path: Path) -> None:
     assert len(set(outputs)) == 1
     first, second = json.loads(outputs[0])["message"]["tool_calls"]
     assert first["id"] != second["id"]
-
-
-def ignore(rows: int, size: int) -> None:
-    """No progress is shown."""
 
 
 WORKERS = table(__file__, "workers")

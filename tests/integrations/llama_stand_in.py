@@ -4,11 +4,12 @@ told to say. `make test-llama-cpp` runs the real package."""
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
+
+from tests.integrations.stand_in_modules import in_place
 
 MODULE = "toolgram.integrations.llama_cpp"
 END = "<|im_end|>"
@@ -88,14 +89,5 @@ def installed() -> Iterator[dict[str, Any]]:
             "register_chat_completion_handler": lambda name: lambda handler: names.setdefault(name, handler)
         },
     }
-    replaced = {name: sys.modules.pop(name) for name in (*contents, MODULE) if name in sys.modules}
-    try:
-        for name, attributes in contents.items():
-            module = ModuleType(name)
-            vars(module).update(attributes)
-            sys.modules[name] = module
+    with in_place(contents, ("llama_cpp",)):
         yield names
-    finally:
-        for name in (*contents, MODULE):
-            sys.modules.pop(name, None)
-        sys.modules.update(replaced)

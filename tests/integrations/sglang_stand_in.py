@@ -7,15 +7,12 @@ the same tests to the real thing.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
-from types import ModuleType
 from typing import Any, ClassVar
 
-OURS = tuple(f"toolgram.integrations.{name}" for name in ("sglang", "sglang_detectors"))
+from tests.integrations.stand_in_modules import in_place
 
 
 @dataclass
@@ -176,19 +173,8 @@ def installed() -> Iterator[None]:
     }
     tables: tuple[Any, ...] = (FunctionCallParser.ToolCallParserEnum, ReasoningParser.DetectorMap, HookRegistry.hooks)
     try:
-        for name, attributes in contents.items():
-            module = ModuleType(name)
-            vars(module).update(attributes)
-            sys.modules[name] = module
-            parent, _, last = name.rpartition(".")
-            if parent:
-                setattr(sys.modules[parent], last, module)
-        yield
+        with in_place(contents, ("sglang", "sglang_detectors")):
+            yield
     finally:
         for table in tables:
             table.clear()
-        ours = import_module("toolgram.integrations")
-        for name in (*contents, *OURS):
-            sys.modules.pop(name, None)
-        for name in OURS:
-            vars(ours).pop(name.rpartition(".")[2], None)

@@ -7,7 +7,6 @@ Registries, base classes, message types, and a driver that calls a pair of parse
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, make_dataclass
@@ -16,10 +15,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from tests.integrations.stand_in_modules import in_place
 from toolgram.integrations.observing import warn_once
 
-ATTRIBUTES = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_patches", "vllm_parsers")
-OURS = tuple(f"toolgram.integrations.{name}" for name in ATTRIBUTES)
+OURS = ("vllm", "vllm_surface", "vllm_answer_form", "vllm_deltas", "vllm_patches", "vllm_parsers")
 
 
 def message(kind: str, /, **defaults: Any) -> Any:
@@ -38,20 +37,7 @@ ExtractedToolCallInformation = message(
 )
 
 
-class ToolParser:
-    engine_based_streaming = False
-    supports_required_and_named = True
-    structural_tag_model = None
-
-    def __init__(self, tokenizer: Any, tools: Any = None) -> None:
-        self.model_tokenizer = tokenizer
-        self.tools = list(tools or ())
-
-    def adjust_request(self, request: Any) -> Any:
-        return request
-
-
-class ReasoningParser:
+class _AnyParser:
     engine_based_streaming = False
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -59,6 +45,19 @@ class ReasoningParser:
 
     def adjust_request(self, request: Any) -> Any:
         return request
+
+
+class ReasoningParser(_AnyParser):
+    pass
+
+
+class ToolParser(_AnyParser):
+    supports_required_and_named = True
+    structural_tag_model = None
+
+    def __init__(self, tokenizer: Any, tools: Any = None) -> None:
+        super().__init__(tokenizer)
+        self.tools = list(tools or ())
 
 
 def registry(loaded: str) -> Any:
@@ -225,53 +224,27 @@ class OnlineRenderer:
         return [], [{"prompt_token_ids": [0]}]
 
 
-_RENDERER = "vllm.renderers.online_renderer"
-_RESPONSES = "vllm.entrypoints.openai.responses.serving"
-_MESSAGES = "vllm.entrypoints.anthropic.serving"
-
-
 @contextmanager
 def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iterator[ModuleType]:
     """A process in which this vLLM is installed and toolgram's plug-in was not loaded yet."""
-    mine = {
-        "vllm": ModuleType("vllm"),
-        "vllm.tool_parsers": ModuleType("vllm.tool_parsers"),
-        "vllm.reasoning": ModuleType("vllm.reasoning"),
-        "vllm.parser": ModuleType("vllm.parser"),
-        "vllm.parser.abstract_parser": ModuleType("vllm.parser.abstract_parser"),
-        _RESPONSES: ModuleType(_RESPONSES),
-        _MESSAGES: ModuleType(_MESSAGES),
-        _RENDERER: ModuleType(_RENDERER),
-        protocol: ModuleType(protocol),
+    kinds = (DeltaMessage, DeltaToolCall, DeltaFunctionCall, ExtractedToolCallInformation, ToolCall, FunctionCall)
+    patched = {"OnlineRenderer": OnlineRenderer, "AnthropicServingMessages": _Messages}
+    new = {name: type(name, (kind,), {}) for name, kind in patched.items()}
+    contents: dict[str, dict[str, Any]] = {
+        "vllm": {},
+        "vllm.tool_parsers": {"ToolParser": ToolParser, "ToolParserManager": registry("tool_parsers")},
+        "vllm.reasoning": {
+            "ReasoningParser": ReasoningParser,
+            "ReasoningParserManager": registry("reasoning_parsers"),
+        },
+        "vllm.parser": {},
+        "vllm.parser.abstract_parser": {"DelegatingParser": DelegatingParser},
+        "vllm.entrypoints.openai.responses.serving": {"split_delta": lambda delta: [delta]},
+        "vllm.entrypoints.anthropic.serving": new,
+        "vllm.renderers.online_renderer": new,
+        protocol: {kind.__name__: kind for kind in kinds},
     }
-    vars(mine["vllm.parser.abstract_parser"]).update(DelegatingParser=DelegatingParser)
-    vars(mine[_RENDERER]).update(OnlineRenderer=type("OnlineRenderer", (), dict(vars(OnlineRenderer))))
-    vars(mine[_RESPONSES]).update(split_delta=lambda delta: [delta])
-    vars(mine[_MESSAGES]).update(AnthropicServingMessages=type("AnthropicServingMessages", (), dict(vars(_Messages))))
-    vars(mine["vllm.tool_parsers"]).update(ToolParser=ToolParser, ToolParserManager=registry("tool_parsers"))
-    vars(mine["vllm.reasoning"]).update(
-        ReasoningParser=ReasoningParser, ReasoningParserManager=registry("reasoning_parsers")
-    )
-    for kind in (DeltaMessage, DeltaToolCall, DeltaFunctionCall, ExtractedToolCallInformation, ToolCall, FunctionCall):
-        setattr(mine[protocol], kind.__name__, kind)
-    with hidden(), patch.dict(os.environ):
+    with in_place(contents, OURS), patch.dict(os.environ):
         os.environ.pop("TOOLGRAM_VLLM_PATCHES", None)  # this vLLM has none of those that make ours unnecessary
-        sys.modules.update(mine)
         warn_once.cache_clear()
-        yield mine["vllm"]
-
-
-@contextmanager
-def hidden() -> Iterator[None]:
-    """A process in which neither vLLM nor the plug-in was loaded."""
-    package = import_module("toolgram.integrations")
-    kept = {name: sys.modules.pop(name) for name in [*sys.modules] if name in OURS or name.partition(".")[0] == "vllm"}
-    attributes: dict[str, Any] = {name: vars(package).pop(name) for name in ATTRIBUTES if name in vars(package)}
-    try:
-        yield
-    finally:
-        for name in [*sys.modules]:
-            if name in OURS or name.partition(".")[0] == "vllm":
-                del sys.modules[name]
-        sys.modules.update(kept)
-        vars(package).update(attributes)
+        yield import_module("vllm")
