@@ -6,13 +6,15 @@ a module; the test says what it plays next.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import struct
-import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from http.client import parse_headers
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any, NamedTuple, TypeAlias
 
 
@@ -49,75 +51,53 @@ def chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-class Faulty:
+class _Player(StreamRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, Faulty)
+        with suppress(OSError):
+            asked, headers = self.rfile.readline(), parse_headers(self.rfile)
+            if not asked.startswith(b"POST"):
+                self.wfile.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                return
+            self.rfile.read(int(headers["content-length"]))
+            for step in self.server.steps:
+                self._play(step)
+
+    def _play(self, step: Step) -> None:
+        if isinstance(step, bytes):
+            self.wfile.write(step)
+        elif isinstance(step, Pause):
+            time.sleep(step.seconds)
+        elif isinstance(step, Hold):
+            self.connection.settimeout(0.02)
+            while True:
+                self.wfile.write(step.again)
+                with suppress(TimeoutError):
+                    if not self.connection.recv(1):
+                        return
+        else:
+            time.sleep(0.05)  # what was sent arrives before the reset does
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.rfile.close()  # nothing shuts the connection down before it is closed, which is the reset
+            self.connection.close()
+
+
+class Faulty(ThreadingTCPServer):
     """The server. `steps` are played for each request; `address` is where it listens."""
 
-    def __init__(self) -> None:
-        self.steps: Sequence[Step] = ()
-        self.address = ""
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+    steps: Sequence[Step] = ()
+    daemon_threads = True
+    request_queue_size = 32
 
-    @contextmanager
-    def running(self) -> Iterator[Faulty]:
-        """Listen in a thread."""
-        self._thread.start()
-        assert self._ready.wait(30)
-        try:
-            yield self
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(10)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        host, port = server.sockets[0].getsockname()
-        self.address = f"http://{host}:{port}"
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0.01))
-        self._loop.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            if head.startswith("get"):
-                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            else:
-                await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
-                for step in self.steps:
-                    await _play(step, reader, writer)
-            await writer.drain()
-        writer.close()  # also if the client has gone: else a later test is blamed for the open socket
-        with suppress(OSError):
-            await writer.wait_closed()
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-async def _read_to_end(reader: asyncio.StreamReader) -> None:
-    with suppress(OSError):
-        await reader.read()
-
-
-async def _play(step: Step, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    if isinstance(step, bytes):
-        writer.write(step)
-        await writer.drain()
-    elif isinstance(step, Pause):
-        await asyncio.sleep(step.seconds)
-    elif isinstance(step, Hold):
-        gone = asyncio.ensure_future(_read_to_end(reader))
-        while not gone.done():
-            writer.write(step.again)
-            await writer.drain()
-            await asyncio.wait({gone}, timeout=0.02)
-    else:
-        await writer.drain()
-        await asyncio.sleep(0.05)  # what was sent arrives before the reset does
-        sock = writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        writer.transport.abort()
+@contextmanager
+def faulty_server() -> Iterator[Faulty]:
+    """A server that listens in a thread."""
+    with Faulty(("127.0.0.1", 0), _Player) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()

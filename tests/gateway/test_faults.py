@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from tests.gateway import servers
 from tests.gateway.faults import FAULTS, Fault, rows
-from tests.gateway.faulty import Faulty
+from tests.gateway.faulty import faulty_server
 from tests.gateway.servers import CHAT, MESSAGES, RESPONSES, TEMPLATE, application_for, get, open_stream, post, running
 from toolgram.gateway.answering import Limits
 from toolgram.gateway.loading import TemplateFiles
@@ -28,35 +29,30 @@ FINAL = {
 }
 
 
-class Gateways:
-    """The gateways before one faulty server: of each kind one that waits, and one that does not."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack, self.server = stack, stack.enter_context(Faulty().running())
-        self._addresses: dict[tuple[str, bool], str] = {}
-
-    def of(self, fault: Fault) -> str:
-        """The address of the gateway for a fault."""
-        key = fault.kind, fault.waits
-        if key not in self._addresses:
-            limits = IMPATIENT if fault.waits else PATIENT
-            files = TemplateFiles(TEMPLATE, "", "<|im_end|>")
-            settings = Settings(self.server.address, fault.kind, files, limits=limits)
-            app, _ = asyncio.run(application_for(settings))
-            self._addresses[key] = self._stack.enter_context(running(app))
-        return self._addresses[key]
-
-
 @pytest.fixture(scope="module")
-def gateways() -> Iterator[Gateways]:
+def address_for() -> Iterator[Callable[[Fault], str]]:
+    """What plays a fault, and gives the address of the gateway before it: of each kind one that waits, and one that
+    does not."""
     with ExitStack() as stack:
-        yield Gateways(stack)
+        server = stack.enter_context(faulty_server())
+
+        @cache
+        def gateway(kind: str, waits: bool) -> str:
+            files, limits = TemplateFiles(TEMPLATE, "", "<|im_end|>"), IMPATIENT if waits else PATIENT
+            settings = Settings(server.address, kind, files, limits=limits)
+            app, _ = asyncio.run(application_for(settings))
+            return stack.enter_context(running(app))
+
+        def play(fault: Fault) -> str:
+            server.steps = fault.steps
+            return gateway(fault.kind, fault.waits)
+
+        yield play
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.what for fault in FAULTS])
-def test_a_fault(gateways: Gateways, fault: Fault) -> None:
-    address = gateways.of(fault)
-    gateways.server.steps = fault.steps
+def test_a_fault(address_for: Callable[[Fault], str], fault: Fault) -> None:
+    address = address_for(fault)
     with ThreadPoolExecutor(6) as pool:
         streams = [pool.submit(a_stream, address, path, fault) for path in BODIES]
         wholes = [pool.submit(a_whole_answer, address, path, fault) for path in BODIES]
