@@ -119,7 +119,7 @@ test-vllm: $(VLLM_ENV)/.installed ## the vLLM plug-in in vLLM's real serving lay
 test-vllm-http: $(VLLM_ENV)/.installed ## requests to real vLLM servers, also through the gateway; a format of each family by the seed; ALL=1 for all, SEED=1 [.venv-vllm 1.6 GB, 3 min | minutes; ALL=1 hours]
 	$(VLLM_ENV)/bin/python -m tests.conformance.fetch_templates
 	$(HTTP_FORMATS) VLLM_LOGGING_LEVEL=INFO $(VLLM_ENV)/bin/python -m pytest \
-		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py tests/gateway/test_transformers_server.py $(ARGS)
+		tests/integrations/test_vllm_http.py tests/gateway/test_vllm_server.py tests/gateway/test_scripted_servers.py $(ARGS)
 
 test-vllm-upstream: $(VLLM_ENV)/.installed ## the plug-in in a copy of vLLM with the patches of integrations/upstream, and without its own [.venv-vllm 1.5 GB, 2 min | minutes]
 	rm -rf $(UPSTREAM) && mkdir $(UPSTREAM)
@@ -158,7 +158,7 @@ $(SGLANG)/.installed: $(SGLANG)/.ready pyproject.toml # SGLang finds the plug-in
 	@touch $@
 
 test-mlx: $(MLX)/.ready ## the gateway before MLX-LM's own server on the CPU, with a tiny model [.venv-mlx 400 MB, 1 min | 1 min]
-	$(MLX)/bin/python -m pytest tests/gateway/test_mlx_server.py $(ARGS)
+	$(MLX)/bin/python -m pytest tests/gateway/test_scripted_servers.py $(ARGS)
 
 $(MLX)/.ready: pyproject.toml tests/gateway/mlx-requirements.txt
 	$(PYTHON) -m venv $(MLX)

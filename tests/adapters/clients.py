@@ -31,16 +31,15 @@ class Rebuilt:
     reason: str = ""
 
 
-def chat_message(completion: ChatCompletion, key: str = "reasoning_content") -> Rebuilt:
-    """What is in the first choice."""
-    choice = completion.choices[0]
+def chat_whole(completion: Mapping[str, Any], key: str = "reasoning_content") -> Rebuilt:
+    """The first choice of a completion, checked."""
+    choice = ChatCompletion.model_validate(completion).choices[0]
     extra: Mapping[str, Any] = choice.message.model_extra or {}
-    calls = [
-        (call.id, call.function.name, call.function.arguments)
-        for call in choice.message.tool_calls or ()
-        if call.type == "function"
-    ]
-    return Rebuilt(choice.message.content or "", extra.get(key) or "", calls, choice.finish_reason)
+    made = Rebuilt(choice.message.content or "", extra.get(key) or "", reason=choice.finish_reason)
+    for call in choice.message.tool_calls or ():
+        assert call.type == "function"
+        made.calls.append((call.id, call.function.name, call.function.arguments))
+    return made
 
 
 def chat_stream(chunks: Iterable[Mapping[str, Any]], key: str = "reasoning_content") -> Rebuilt:
@@ -48,16 +47,13 @@ def chat_stream(chunks: Iterable[Mapping[str, Any]], key: str = "reasoning_conte
     state: ChatCompletionStreamState[None] = ChatCompletionStreamState()
     for chunk in chunks:
         state.handle_chunk(ChatCompletionChunk.model_validate(chunk, strict=True))
-    return chat_message(state.current_completion_snapshot, key)  # the final one raises for the finish reason `length`
+    whole = state.current_completion_snapshot  # the final one raises for the finish reason `length`
+    return chat_whole(whole.model_dump(), key)
 
 
-def chat_whole(completion: Mapping[str, Any], key: str = "reasoning_content") -> Rebuilt:
-    """A completion, checked."""
-    return chat_message(ChatCompletion.model_validate(completion), key)
-
-
-def response_items(response: Response) -> Rebuilt:
-    """What is in a response."""
+def responses_whole(response: Any) -> Rebuilt:
+    """A response, checked."""
+    response = Response.model_validate(response, from_attributes=True)
     made = Rebuilt(reason=response.status or "")
     for item in response.output:
         if item.type == "message":
@@ -81,16 +77,12 @@ def responses_stream(events: Iterable[Mapping[str, Any]]) -> Rebuilt:
             state.handle_event(last)
     assert last is not None
     assert last.type in ("response.completed", "response.incomplete", "response.failed")
-    return response_items(last.response)
+    return responses_whole(last.response)
 
 
-def responses_whole(response: Mapping[str, Any]) -> Rebuilt:
-    """A response, checked."""
-    return response_items(Response.model_validate(response))
-
-
-def anthropic_message(message: Any) -> Rebuilt:
-    """What is in a message."""
+def anthropic_whole(message: Any) -> Rebuilt:
+    """A message, checked."""
+    message = AnthropicMessage.model_validate(message, from_attributes=True)
     made = Rebuilt(reason=message.stop_reason or "")
     for block in message.content:
         if block.type == "text":
@@ -109,9 +101,4 @@ def anthropic_stream(events: Iterable[Mapping[str, Any]]) -> Rebuilt:
     for each in events:
         event = _ANTHROPIC.validate_python(each)
         message = accumulate_event(event=event, current_snapshot=message, json_bufs=buffers)
-    return anthropic_message(message)
-
-
-def anthropic_whole(message: Mapping[str, Any]) -> Rebuilt:
-    """A message, checked."""
-    return anthropic_message(AnthropicMessage.model_validate(message))
+    return anthropic_whole(message)

@@ -6,6 +6,7 @@ import functools
 import json
 import operator
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -44,28 +45,29 @@ def events_of(name: str, pieces: Sequence[str], reason: str | None) -> tuple[lis
     return [*events, parser.close(reason)], parser.message
 
 
+APIS: dict[str, Any] = {  # of each: its adapter and its messages, and how a client reads both
+    "chat": (ChatChunks, clients.chat_stream, to_chat_completion, clients.chat_whole),
+    "responses": (ResponseEvents, clients.responses_stream, to_response, clients.responses_whole),
+    "messages": (MessageEvents, clients.anthropic_stream, to_anthropic_message, clients.anthropic_whole),
+}
+
+
 def streamed(api: str, events: list[list[Event]], reason: str | None, calls: Calls = "streamed") -> Rebuilt:
     """The same events through one adapter and one client."""
-    adapter: Any = {"chat": ChatChunks, "responses": ResponseEvents, "messages": MessageEvents}[api]("m", calls=calls)
+    made, rebuild, _, _ = APIS[api]
+    adapter = made("m", calls=calls)
     sent = [*adapter.start()]
     for some in events[:-1]:
         sent += adapter.feed(some)
     sent += adapter.end(events[-1], reason, USAGE)
-    rebuild: Any = {
-        "chat": clients.chat_stream,
-        "responses": clients.responses_stream,
-        "messages": clients.anthropic_stream,
-    }[api]
     found: Rebuilt = rebuild(json.loads(json.dumps(sent)))
     return found
 
 
 def whole(api: str, message: Message) -> Rebuilt:
-    if api == "chat":
-        return clients.chat_whole(to_chat_completion(message, "m", usage=USAGE))
-    if api == "responses":
-        return clients.responses_whole(to_response(message, "m", usage=USAGE))
-    return clients.anthropic_whole(to_anthropic_message(message, "m", usage=USAGE))
+    _, _, written, read = APIS[api]
+    found: Rebuilt = read(written(message, "m", usage=USAGE))
+    return found
 
 
 def calls_in(message: Message, api: str) -> list[tuple[str, str, Any]]:
@@ -94,9 +96,6 @@ def splits(draw: st.DrawFn, name: str) -> list[str]:
     text = text[: draw(st.integers(0, len(text)))] if draw(st.booleans()) else text
     text = text.encode("utf-8", "replace").decode()
     return draw(chunkings(text))
-
-
-APIS = ("chat", "responses", "messages")
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -165,18 +164,11 @@ TWO = (
 
 def test_a_call_that_was_cut_off_is_visibly_unfinished() -> None:
     events, message = events_of("hermes", [CUT], "length")
-    chat = streamed("chat", events, "length")
-    assert chat.reason == "length"
-    assert chat.calls[0][2] == '{"a": 1, "b'
-    assert streamed("responses", events, "length").reason == "incomplete"
-    assert streamed("messages", events, "length").reason == "max_tokens"
-    for api in APIS:
+    for api, reason in {"chat": "length", "responses": "incomplete", "messages": "max_tokens"}.items():
         held = streamed(api, events, "length", "whole")
-        assert not held.calls
-        assert held.content == CUT
-    assert whole("chat", message).reason == "length"
-    assert whole("responses", message).reason == "incomplete"
-    assert whole("messages", message).reason == "max_tokens"
+        assert (held.calls, held.content) == ([], CUT)
+        assert (streamed(api, events, "length").reason, whole(api, message).reason) == (reason, reason)
+    assert streamed("chat", events, "length").calls[0][2] == '{"a": 1, "b'
     assert whole("messages", message).content == '{"name": "add", "input": {"a": 1, "b'
 
 
@@ -190,12 +182,10 @@ def test_a_cut_off_call_never_ends_as_a_call(said: str | None) -> None:
 def test_a_failed_call_leaves_its_text() -> None:
     events, message = events_of("hermes", list(BROKEN), "stop")
     for api in APIS:
-        assert whole(api, message).content == message.content
-        assert whole(api, message).calls == []
-        live = streamed(api, events, "stop")
+        assert (whole(api, message).content, whole(api, message).calls) == (message.content, [])
+        live, held = streamed(api, events, "stop"), streamed(api, events, "stop", "whole")
         assert live.reason in ("stop", "completed", "end_turn")
         assert live.content.startswith("Well.")
-        held = streamed(api, events, "stop", "whole")
         assert held.calls == []
         assert held.content.startswith('Well. <tool_call>\n{"name": "add", "arguments": {"a":')
 
@@ -233,9 +223,7 @@ def test_reasoning_stands_under_the_name_that_was_chosen(key: str | None) -> Non
     events, message = events_of("qwen3_coder", ["<think>\nlong\nthought\n</think>\n\nyes"], "stop")
     assert message.reasoning == "long\nthought"
     adapter = ChatChunks("m", reasoning=key)
-    found = clients.chat_stream(
-        [*adapter.start(), *adapter.end([e for some in events for e in some], "stop")], key or ""
-    )
+    found = clients.chat_stream([*adapter.start(), *adapter.end([*chain(*events)], "stop")], key or "")
     other = clients.chat_whole(to_chat_completion(message, "m", reasoning=key), key or "")
     for each in (found, other):
         said: Any = each.reasoning
@@ -252,7 +240,7 @@ def test_settings_that_are_none() -> None:
 def test_a_stop_sequence_is_named() -> None:
     events, message = events_of("hermes", ["text"], "stop")
     adapter = MessageEvents("m")
-    sent = [*adapter.start(USAGE), *adapter.end([e for some in events for e in some], "stop", USAGE, "END")]
+    sent = [*adapter.start(USAGE), *adapter.end([*chain(*events)], "stop", USAGE, "END")]
     assert clients.anthropic_stream(sent).reason == "stop_sequence"
     assert to_anthropic_message(message, stop_sequence="END")["stop_sequence"] == "END"
 

@@ -39,9 +39,7 @@ def check(command: list[str], address: str) -> None:
 
 @pytest.fixture(scope="module")
 def raw() -> Iterator[str]:
-    server = Raw()
-    server.text = TEXT
-    with running(server.app()) as address:
+    with running(Raw(text=TEXT).app()) as address:
         yield address
 
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import openai
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 import toolgram
+from tests.adapters.test_wrapping import Raw
 from tests.gateway.servers import Script, gateway_to, running
 from toolgram.adapters import CompletionTexts, evidence_in, sse
 from toolgram.audit.comparing import compare
@@ -60,12 +58,7 @@ def by_the_gateway(reason: str) -> str:
 
 
 def by_wrap(reason: str) -> str:
-    choice = {"index": 0, "message": {"role": "assistant", "content": CUT}, "finish_reason": reason}
-
-    async def answer(_: Any) -> Response:
-        return JSONResponse({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
-
-    app = Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
+    app = Raw(text=CUT, reason=reason).app()
     with running(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as client:
         wrapped = toolgram.wrap(client, FORMAT)
         found = wrapped.chat.completions.create(model="any", messages=HI, tools=[TOOL]).choices[0]
