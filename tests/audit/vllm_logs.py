@@ -21,9 +21,8 @@ import toolgram
 from tests.certain.rows import SHARED
 from tests.integrations.cases import TOOLS, cases, meant
 from tests.integrations.tokenizers_for_tests import llama3, mistral
-from tests.integrations.vllm_driver import Server
+from tests.integrations.vllm_driver import Server, marked
 from tests.integrations.vllm_heard import Heard
-from tests.integrations.vllm_ways import marked
 from tests.page_parts import write_part
 from toolgram.audit import Audit, audit
 from toolgram.audit.comparing import KINDS

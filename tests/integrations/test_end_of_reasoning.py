@@ -6,9 +6,7 @@ output from the prompt on if the prompt has ended reasoning, else from the token
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -17,15 +15,17 @@ import toolgram
 from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS, source
 from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
-from tests.integrations.test_vllm_plugin import GROUPS, hear
+from tests.integrations.test_vllm_plugin import GROUPS, hear, vllm
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.properties.selection import formats_of, quarter, some
+from tests.streams import calls_of
 from toolgram.events import Content, Reasoning
 from toolgram.integrations.served import Served, Session
 from toolgram.integrations.start_line import UNMARKED_END, start_line
 from toolgram.integrations.vllm_tags import where_the_grammar_begins
 from toolgram.observing.paths import canonical_outputs
 
+__all__ = ["vllm"]  # a fixture
 FORMATS = toolgram.format_names()
 DERIVED = quarter(
     sorted(path.stem for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY | UNTOLD_ENDS),
@@ -35,13 +35,6 @@ DERIVED = quarter(
 # Between equal delimiters, it begins a thought as well. The line at the start says of each that its end is not told.
 SHARED_MARKERS = {"beam", "equal_delimiters", "gpt_oss", "inkling", "lanes", "muse", "muse_glimmer"}
 SHARED_MARKERS |= {"own_messages", "second_header_tags", "solar_open"}
-
-
-@pytest.fixture
-def vllm() -> Iterator[Any]:
-    with stand_in.installed() as module:
-        import_module("toolgram.integrations.vllm").register()
-        yield module
 
 
 @cache
@@ -84,16 +77,24 @@ def test_without_tools_no_marker_is_shown(name: str, vllm: Any) -> None:
             outputs.add((prefix, f"{before}It is sunny."))
     for prefix, output in outputs:
         meant = fmt.text_only.parse(output, prefix=prefix)
-        ids = tokenizer.encode(output)
         prompt = [tokenizer.eos_token_id, *tokenizer.encode(prefix)]
-        for request in (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none")):
-            for group in GROUPS:
-                assert hear(tokenizer, kind, ids, request, prompt, group) == (meant.content, meant.reasoning, [])
-            parser = kind(tokenizer, request.tools)
-            parser.set_prompt_token_ids(prompt)
-            assert parser.parse(output, request, True, ids)[:2] == (meant.reasoning, meant.content)
+        heard_as(meant, output, tokenizer, kind, prompt, WITHOUT_TOOLS)
         if name not in SHARED_MARKERS:
             assert meant.content == "It is sunny."
+
+
+WITHOUT_TOOLS = (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none"))
+
+
+def heard_as(meant: toolgram.Message, output: str, tokenizer: Pieces, kind: Any, prompt: list[int], asked: Any) -> None:
+    """An output is heard as a message without calls, whole and streamed, by each of these requests."""
+    ids = tokenizer.encode(output)
+    for request in asked:
+        for group in GROUPS:
+            assert hear(tokenizer, kind, ids, request, prompt, group) == (meant.content, meant.reasoning, [])
+        parser = kind(tokenizer, request.tools)
+        parser.set_prompt_token_ids(prompt)
+        assert parser.parse(output, request, True, ids)[:2] == (meant.reasoning, meant.content)
 
 
 def test_a_prompt_that_has_begun_the_answer_ends_reasoning(vllm: Any) -> None:
@@ -101,14 +102,10 @@ def test_a_prompt_that_has_begun_the_answer_ends_reasoning(vllm: Any) -> None:
     name, prefix, output = "tags_of_tokens", "<|begin|>reply<|mid|>", "It is sunny.<|end|>reply<|mid|>"
     assert prefix in prompts(format_of(name))
     tokenizer, kind = setting(name)
-    prompt, ids = [tokenizer.eos_token_id, *tokenizer.encode(prefix)], tokenizer.encode(output)
-    for request in (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none"), stand_in.request(TOOLS)):
-        parser = kind(tokenizer, request.tools)
-        assert parser.reasoning_parser.is_reasoning_end(prompt)
-        parser.set_prompt_token_ids(prompt)
-        assert parser.parse(output, request, True, ids)[:2] == (None, "It is sunny.")
-        for group in GROUPS:
-            assert hear(tokenizer, kind, ids, request, prompt, group) == ("It is sunny.", None, [])
+    prompt = [tokenizer.eos_token_id, *tokenizer.encode(prefix)]
+    for request in (*WITHOUT_TOOLS, stand_in.request(TOOLS)):
+        assert kind(tokenizer, request.tools).reasoning_parser.is_reasoning_end(prompt)
+        heard_as(toolgram.Message("It is sunny."), output, tokenizer, kind, prompt, [request])
 
 
 @pytest.mark.parametrize("name", [*formats_of("test_end_of_reasoning"), *DERIVED])
@@ -128,9 +125,8 @@ def test_what_is_around_a_thought_is_known(name: str, vllm: Any) -> None:
 def test_equal_delimiters_that_are_tokens(vllm: Any) -> None:
     """The first one opens the thought, the second closes it, and neither is shown, to another tool parser either."""
     name, mark = "equal_delimiters", ":::think:::"
-    template = source(name)
     specials = [*format_of(name).program.special.values()]
-    tokenizer = Pieces(specials, added=[mark], chat_template=template, eos_token="</s>")
+    tokenizer = Pieces(specials, added=[mark], chat_template=source(name), eos_token="</s>")
     kind, request = stand_in.compose("toolgram", "toolgram"), stand_in.request(None)
     for opened in (True, False):
         prompt = [tokenizer.eos_token_id, *tokenizer.encode(mark * opened)]
@@ -225,8 +221,7 @@ def test_what_a_prompt_has_begun_needs_no_ids(name: str, vllm: Any) -> None:
             parser.feed(tokenizer.decode([number]), [number])
         parser.close()
         meant = fmt.parse(probe.output, TOOLS, prefix)
-        calls = [(call.name, call.arguments, call.status) for call in meant.tool_calls]
-        assert [(call.name, call.arguments, call.status) for call in parser.message.tool_calls] == calls, probe.output
+        assert calls_of(parser.message) == calls_of(meant), probe.output
         assert (parser.message.content, parser.message.reasoning) == (meant.content, meant.reasoning)
 
 

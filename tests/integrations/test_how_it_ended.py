@@ -19,7 +19,8 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import quarter
-from toolgram.events import ToolCallDelta, ToolCallEnd, ToolCallStart
+from tests.streams import arguments_of, calls_of
+from toolgram.events import ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import FAILED, TEXT, AnswerBuilder
 from toolgram.integrations.served import Served, Session
 
@@ -46,7 +47,7 @@ class Model:
         session.see_request(SimpleNamespace(**request))
         if group is None:
             _, builder = session.whole(text, ids, lambda closing: AnswerBuilder(closing, FAILED[TEXT]))
-            return [(call.name, call.arguments, call.status) for call in builder.answer().tool_calls]
+            return calls_of(builder.answer())
         events, at = [], 0
         for begin in range(0, len(ids), group):
             part = ids[begin : begin + group]
@@ -55,18 +56,21 @@ class Model:
             events += session.feed(text[at:until], part)
             at = until
         events += session.close()
-        names = [event.name for event in events if type(event) is ToolCallStart]
-        statuses = [event.status for event in events if type(event) is ToolCallEnd]
-        arguments = [""] * len(names)
-        for event in events:
-            if type(event) is ToolCallDelta:
-                arguments[event.index] += event.arguments
-        return list(zip(names, arguments, statuses, strict=True))
+        names = [event.name for event in events if isinstance(event, ToolCallStart)]
+        ends = [event.status for event in events if isinstance(event, ToolCallEnd)]
+        called = [(name, "".join(arguments_of(events, at))) for at, name in enumerate(names)]
+        return [(*call, end) for call, end in zip(called, ends, strict=True)]
 
 
 @pytest.fixture(params=quarter(TAGGED, "how it ended"), scope="module")
 def model(request: pytest.FixtureRequest) -> Model:
     return Model(request.param)
+
+
+@pytest.fixture(params=[None, 1, 7])
+def group(request: pytest.FixtureRequest) -> Any:
+    """Tokens in a delta, or None for a whole answer."""
+    return request.param
 
 
 def is_right(calls: Sequence[tuple[str, str, str]]) -> bool:
@@ -90,16 +94,12 @@ def without_closers(model: Model) -> str:
 def stopped(model: Model, stop: str) -> tuple[str, list[int]]:
     """The text and the ids of an output that a stop string ends: ids up to the one that completes it."""
     place = model.text.index(stop)
-    text, ids = "", []
-    for number in model.ids:
-        ids.append(number)
-        text += model.tokenizer.decode([number])
-        if len(text) >= place + len(stop):
-            break
-    return model.text[:place], ids
+    enough = next(
+        at for at in range(len(model.ids) + 1) if len(model.tokenizer.decode(model.ids[:at])) >= place + len(stop)
+    )
+    return model.text[:place], model.ids[:enough]
 
 
-@pytest.mark.parametrize("group", [None, 1, 7])
 def test_a_limit_ends_no_call(model: Model, group: int | None) -> None:
     """Not at the limit of the request, and not at that of the server, which no request shows."""
     for size in range(1, len(model.ids)):
@@ -109,7 +109,6 @@ def test_a_limit_ends_no_call(model: Model, group: int | None) -> None:
             assert is_right(model.calls(text, ids, group, **limit)), text
 
 
-@pytest.mark.parametrize("group", [None, 1, 7])
 def test_a_stop_string_ends_no_call(model: Model, group: int | None) -> None:
     for place in range(len(model.text) - 4):
         stop = model.text[place : place + 4]
@@ -118,7 +117,6 @@ def test_a_stop_string_ends_no_call(model: Model, group: int | None) -> None:
             assert is_right(model.calls(text, ids, group, stop=asked)), (stop, text)
 
 
-@pytest.mark.parametrize("group", [None, 1, 7])
 def test_the_closing_marker_of_the_call_as_a_stop_string_ends_it(model: Model, group: int | None) -> None:
     """Whether the server leaves it in the text or takes it out; after it, nothing of the call is missing."""
     behind = model.text.index("four") + 4
@@ -132,7 +130,6 @@ def test_the_closing_marker_of_the_call_as_a_stop_string_ends_it(model: Model, g
         assert without == model.calls(text + marker, ids, group, stop=[marker], include_stop_str_in_output=True)
 
 
-@pytest.mark.parametrize("group", [None, 1, 7])
 def test_a_stop_string_in_a_value_is_a_cut_also_if_it_looks_like_a_marker(model: Model, group: int | None) -> None:
     for marker in (each for each in model.fmt.program.closing if len(each) > 1):
         text = model.text[: model.text.index(" three")]
@@ -142,7 +139,6 @@ def test_a_stop_string_in_a_value_is_a_cut_also_if_it_looks_like_a_marker(model:
         assert all(marker not in arguments for _, arguments, _ in calls)
 
 
-@pytest.mark.parametrize("group", [None, 1, 7])
 def test_an_end_id_ends_a_call(model: Model, group: int | None) -> None:
     """The tokenizer's own, one of the generation config, or one of the request; not if the request ignores them."""
     eos, other = model.tokenizer.eos_token_id, model.tokenizer.token(OTHER_END)
@@ -161,11 +157,12 @@ def test_an_end_id_ends_a_call(model: Model, group: int | None) -> None:
 
 def test_some_calls_need_their_end() -> None:
     """The tests above try something: in these formats a call without its closing markers is complete at an end id."""
-    found = {}
-    for name in TAGGED:
-        model = Model(name)
+    found = []
+    for model in map(Model, TAGGED):
         text = without_closers(model)
         ids = model.tokenizer.encode(text)
-        ends = [*ids, model.tokenizer.eos_token_id]
-        found[name] = is_whole(model.calls(text, ends, None)), is_whole(model.calls(text, ids, None))
-    assert sum(ended and not cut for ended, cut in found.values()) >= 3, found
+        ended, cut = ([*ids, model.tokenizer.eos_token_id], ids)
+        found += (
+            [model] if is_whole(model.calls(text, ended, None)) and not is_whole(model.calls(text, cut, None)) else []
+        )
+    assert len(found) >= 3

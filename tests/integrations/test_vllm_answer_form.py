@@ -17,8 +17,7 @@ from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionReque
 
 from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
-from tests.integrations.vllm_driver import Server
-from tests.integrations.vllm_ways import OLD
+from tests.integrations.vllm_driver import OLD, Server
 from tests.tables import table
 from toolgram.integrations.vllm_answer_form import AS_VLLM, FORM_VARIABLE
 
@@ -170,13 +169,6 @@ def test_the_form_with_some_parsers(
 
 
 @since_033
-def test_without_a_parser_of_reasoning_vllm_holds_an_answer_after_a_thought() -> None:
-    server = hermes(reasoning=None)
-    opened = sent(server, server.request(TOOLS, **FORMS["json_schema"][0]), OPENED)
-    assert opened.extract_structured_outputs().json == SCHEMA
-
-
-@since_033
 def test_a_thought_that_goes_on_is_not_one_that_has_ended() -> None:
     """A prompt with two thoughts, of which the second is open; and the two sides of a thought spelled alike."""
     server = Server(Pieces(["<|im_start|>"], ["<think>"]), "toolgram_deepseek_r1", "toolgram_deepseek_r1")
@@ -217,3 +209,10 @@ def test_beside_a_parser_of_vllm_the_form_is_left_to_vllm(tools: str, reasoning:
     server = hermes(tools, reasoning)
     request = server.adjusted(server.request(None, **FORMS["json_schema"][0]), [0])
     assert request.extract_structured_outputs().json == SCHEMA
+
+
+@since_033
+def test_without_a_parser_of_reasoning_vllm_holds_an_answer_after_a_thought() -> None:
+    server = hermes(reasoning=None)
+    opened = sent(server, server.request(TOOLS, **FORMS["json_schema"][0]), OPENED)
+    assert opened.extract_structured_outputs().json == SCHEMA
