@@ -11,6 +11,7 @@ from typing import Any
 
 import anthropic
 import openai
+from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.integrations.vllm_heard import Heard
 
@@ -19,6 +20,7 @@ APIS = (CHAT, RESPONSES, MESSAGES)
 MOST = 40_000  # tokens of an answer, where no limit is asked for
 SERVERS_OWN = 200  # the limit of the servers, for a request that has none
 UNLIMITED = -1
+WORDS = ("none", "auto", "required")  # every other choice is the name of a tool
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,8 @@ class Clients:
         if ask.tools:
             fields["tools"] = list(ask.tools)
         if ask.choice:
-            words = ("none", "auto", "required")
             named = {"type": "function", "function": {"name": ask.choice}}
-            fields["tool_choice"] = ask.choice if ask.choice in words else named
+            fields["tool_choice"] = ask.choice if ask.choice in WORDS else named
         if ask.parallel is not None:
             fields["parallel_tool_calls"] = ask.parallel
         if ask.stop:
@@ -91,19 +92,21 @@ class Clients:
             fields["stream_options"] = {"include_usage": True}
         if ask.form:
             fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "form", "schema": ask.form}}
-        messages: list[Any] = [{"role": "user", "content": ask.text}]
-        extra = {"chat_template_kwargs": ask.template, **ask.extra}
+        if ask.limit != UNLIMITED:
+            fields["max_completion_tokens"] = ask.limit or MOST
         made: Any = await self.openai.chat.completions.create(
             model="model",
-            messages=messages,
+            messages=[{"role": "user", "content": ask.text}],
             stream=ask.pace is not None,
-            extra_body=extra,
-            **({} if ask.limit == UNLIMITED else {"max_completion_tokens": ask.limit or MOST}),
+            extra_body={"chat_template_kwargs": ask.template, **ask.extra},
             **fields,
         )
-        if ask.pace is None:
-            return [_chat_message(choice, made.usage) for choice in made.choices]
-        return await _chat_stream(made, ask.answers)
+        state: Any = ChatCompletionStreamState()
+        if ask.pace is not None:
+            async for chunk in made:
+                state.handle_chunk(chunk)
+            made = state.current_completion_snapshot
+        return [_chat_answer(choice, made.usage) for choice in made.choices]
 
     # --- Responses
 
@@ -112,40 +115,29 @@ class Clients:
         if ask.tools:
             fields["tools"] = [{"type": "function", **tool["function"], "strict": False} for tool in ask.tools]
         if ask.choice:
-            words = ("none", "auto", "required")
             named = {"type": "function", "name": ask.choice}
-            fields["tool_choice"] = ask.choice if ask.choice in words else named
+            fields["tool_choice"] = ask.choice if ask.choice in WORDS else named
             if ask.allowed:
                 fields["tool_choice"] = {"type": "allowed_tools", "mode": ask.allowed, "tools": [named]}
         if ask.parallel is not None:
             fields["parallel_tool_calls"] = ask.parallel
         if ask.form:
             fields["text"] = {"format": {"type": "json_schema", "name": "form", "schema": ask.form}}
+        if ask.limit != UNLIMITED:
+            fields["max_output_tokens"] = ask.limit or MOST
+        extra = {"chat_template_kwargs": ask.template, **({"stop": ask.stop} if ask.stop else {}), **ask.extra}
         made = await self.openai.responses.create(
-            model="model",
-            input=ask.text,
-            stream=ask.pace is not None,
-            **({} if ask.limit == UNLIMITED else {"max_output_tokens": ask.limit or MOST}),
-            extra_body={"chat_template_kwargs": ask.template, **({"stop": ask.stop} if ask.stop else {}), **ask.extra},
-            **fields,
+            model="model", input=ask.text, stream=ask.pace is not None, extra_body=extra, **fields
         )
-        if ask.pace is None:
-            return [_response(made)]
-        return [await _response_stream(made)]
+        return [_response(made) if ask.pace is None else await _response_stream(made)]
 
     # --- messages
 
     async def _messages(self, ask: Ask) -> list[Heard]:
         fields: dict[str, Any] = {}
         if ask.tools:
-            fields["tools"] = [
-                {
-                    "name": tool["function"]["name"],
-                    "description": tool["function"].get("description", ""),
-                    "input_schema": tool["function"]["parameters"],
-                }
-                for tool in ask.tools
-            ]
+            functions = [{"description": "", **tool["function"]} for tool in ask.tools]
+            fields["tools"] = [{**each, "input_schema": each.pop("parameters")} for each in functions]
         if ask.choice:
             words = {"none": {"type": "none"}, "auto": {"type": "auto"}, "required": {"type": "any"}}
             fields["tool_choice"] = dict(words.get(ask.choice) or {"type": "tool", "name": ask.choice})
@@ -155,80 +147,41 @@ class Clients:
             fields["stop_sequences"] = list(ask.stop)
         if ask.form:
             fields["output_config"] = {"format": {"type": "json_schema", "schema": ask.form}}
-        options: dict[str, Any] = {
-            "model": "model",
-            "messages": [{"role": "user", "content": ask.text}],
-            "max_tokens": ask.limit or MOST,
-            "extra_body": {"chat_template_kwargs": ask.template, **ask.extra},
+        made: Any = await self.anthropic.messages.create(
+            model="model",
+            messages=[{"role": "user", "content": ask.text}],
+            max_tokens=ask.limit or MOST,
+            stream=ask.pace is not None,
+            extra_body={"chat_template_kwargs": ask.template, **ask.extra},
             **fields,
-        }
-        if ask.pace is None:
-            return [_message(await self.anthropic.messages.create(stream=False, **options))]
-        return [await _message_stream(await self.anthropic.messages.create(stream=True, **options))]
+        )
+        return [_message(made) if ask.pace is None else await _message_stream(made)]
 
 
-def _chat_message(choice: Any, usage: Any) -> Heard:
-    message = choice.message
+def _chat_answer(choice: Any, usage: Any) -> Heard:
+    """An answer, with reasoning by vLLM's name or by SGLang's."""
+    message, logprobs = choice.message, choice.logprobs
+    calls = message.tool_calls or ()
     return Heard(
         message.content,
-        _reasoning(message),
-        [(call.function.name, call.function.arguments) for call in message.tool_calls or ()],
-        [call.id for call in message.tool_calls or ()],
+        getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None),
+        [(call.function.name, call.function.arguments) for call in calls],
+        [call.id for call in calls],
         choice.finish_reason,
         usage=usage.model_dump() if usage else {},
-        logprobs=len(choice.logprobs.content) if choice.logprobs and choice.logprobs.content else 0,
+        logprobs=len(logprobs.content) if logprobs and logprobs.content else 0,
     )
-
-
-def _reasoning(said: Any) -> str | None:
-    """The reasoning of a message or a delta, by vLLM's name or by SGLang's."""
-    return getattr(said, "reasoning", None) or getattr(said, "reasoning_content", None)
-
-
-async def _chat_stream(stream: Any, answers: int) -> list[Heard]:
-    heard = [Heard(content="", reasoning="") for _ in range(answers)]
-    usage: dict[str, Any] = {}
-    async for chunk in stream:
-        if chunk.usage is not None:
-            usage = chunk.usage.model_dump()
-        for choice in chunk.choices:
-            mine, delta = heard[choice.index], choice.delta
-            mine.content = (mine.content or "") + (delta.content or "")
-            mine.reasoning = (mine.reasoning or "") + (_reasoning(delta) or "")
-            mine.steps += 1
-            for call in delta.tool_calls or ():
-                _hear_call(mine, call.index, call.id, call.function.name, call.function.arguments)
-            if choice.finish_reason:
-                mine.finish_reason = choice.finish_reason
-            if choice.logprobs and choice.logprobs.content:
-                mine.logprobs += len(choice.logprobs.content)
-    for mine in heard:
-        mine.usage = usage
-    return heard
-
-
-def _hear_call(heard: Heard, index: int, id: str | None, name: str | None, arguments: str | None) -> None:
-    if index == len(heard.calls):
-        if not name or not id:
-            raise ValueError("a call without name or id")
-        heard.calls.append((name, ""))
-        heard.ids.append(id)
-    elif name or id:
-        raise ValueError(f"a call begins twice: {name}")
-    had, before = heard.calls[index]
-    heard.calls[index] = had, before + (arguments or "")
 
 
 def _response(response: Any) -> Heard:
     heard = Heard(usage=response.usage.model_dump() if response.usage else {})
     for item in response.output:
         if item.type == "reasoning":
-            heard.reasoning = (heard.reasoning or "") + "".join(part.text for part in item.content or ())
+            heard.say(reasoning="".join(part.text for part in item.content or ()))
         elif item.type == "message":
-            heard.content = (heard.content or "") + "".join(part.text for part in item.content)
+            heard.say("".join(part.text for part in item.content))
         elif item.type == "function_call":
-            heard.calls.append((item.name, item.arguments))
-            heard.ids.append(item.call_id)
+            heard.begin(item.call_id, item.name, item.arguments)
     cut = response.status == "incomplete"
     heard.finish_reason = "length" if cut else "tool_calls" if heard.calls else "stop"
     return heard
@@ -238,18 +191,15 @@ async def _response_stream(stream: Any) -> Heard:
     heard, last = Heard(), None
     places: dict[int, int] = {}
     async for event in stream:
-        heard.steps += 1
         if event.type == "response.output_item.added" and event.item.type == "function_call":
             places[event.output_index] = len(heard.calls)
-            heard.calls.append((event.item.name, ""))
-            heard.ids.append(event.item.call_id)
+            heard.begin(event.item.call_id, event.item.name)
         elif event.type == "response.function_call_arguments.delta":
-            name, before = heard.calls[places[event.output_index]]
-            heard.calls[places[event.output_index]] = name, before + event.delta
+            heard.go_on(event.delta, places[event.output_index])
         elif event.type == "response.output_text.delta":
-            heard.content = (heard.content or "") + event.delta
+            heard.say(event.delta)
         elif event.type == "response.reasoning_text.delta":
-            heard.reasoning = (heard.reasoning or "") + event.delta
+            heard.say(reasoning=event.delta)
         elif event.type in ("response.completed", "response.incomplete"):
             last = event.response
         elif event.type in ("error", "response.failed"):
@@ -264,46 +214,37 @@ async def _response_stream(stream: Any) -> Heard:
 
 
 def _message(message: Any) -> Heard:
-    heard = Heard(usage=message.usage.model_dump())
+    heard = Heard(usage=message.usage.model_dump(), finish_reason=_anthropic_finish(message.stop_reason))
     for block in message.content:
         if block.type == "thinking":
-            heard.reasoning = (heard.reasoning or "") + block.thinking
+            heard.say(reasoning=block.thinking)
         elif block.type == "text":
-            heard.content = (heard.content or "") + block.text
+            heard.say(block.text)
         elif block.type == "tool_use":
-            heard.calls.append((block.name, json.dumps(block.input, ensure_ascii=False)))
-            heard.ids.append(block.id)
-    heard.finish_reason = _anthropic_finish(message.stop_reason)
+            heard.begin(block.id, block.name, json.dumps(block.input, ensure_ascii=False))
     return heard
 
 
 async def _message_stream(stream: Any) -> Heard:
-    heard = Heard()
-    blocks: dict[int, str] = {}
-    ended = False
+    heard, ended = Heard(), False
+    begun: set[int] = set()
     async for event in stream:
-        heard.steps += 1
         if event.type == "content_block_start":
-            if event.index in blocks:
+            if event.index in begun:
                 raise ValueError("a block begins twice")
-            blocks[event.index] = event.content_block.type
+            begun.add(event.index)
             if event.content_block.type == "tool_use":
-                heard.calls.append((event.content_block.name, ""))
-                heard.ids.append(event.content_block.id)
+                heard.begin(event.content_block.id, event.content_block.name)
         elif event.type == "content_block_delta":
             delta = event.delta
-            if delta.type == "text_delta":
-                heard.content = (heard.content or "") + delta.text
-            elif delta.type == "thinking_delta":
-                heard.reasoning = (heard.reasoning or "") + delta.thinking
-            elif delta.type == "input_json_delta":
-                name, before = heard.calls[-1]
-                heard.calls[-1] = name, before + delta.partial_json
+            if delta.type == "input_json_delta":
+                heard.go_on(delta.partial_json)
+            else:
+                heard.say(getattr(delta, "text", ""), getattr(delta, "thinking", ""))
         elif event.type == "message_delta":
             heard.finish_reason = _anthropic_finish(event.delta.stop_reason)
             heard.usage = event.usage.model_dump()
-        elif event.type == "message_stop":
-            ended = True
+        ended = ended or event.type == "message_stop"
     if not ended:
         raise ValueError("the stream has no end")
     return heard

@@ -158,59 +158,60 @@ class Model:
         """The text of a turn behind the prompt of these; None where the model cannot say it."""
         return self.shape.write(turn, self.shape.prompt_state(self.prompt(tools, template)))
 
+    def _ways(self, trial: Trial, paces: Sequence[int | None], apis: Sequence[str] = APIS) -> Iterator[Trial]:
+        """A trial over every API, whole and in steps."""
+        for api in apis:
+            named = api == CHAT and trial.ask.choice not in (None, "none", "auto", "required")
+            finish = "stop" if named and trial.finish == "tool_calls" else trial.finish
+            for pace in paces:
+                yield replace(trial, ask=replace(trial.ask, api=api, pace=pace), finish=finish)
+
     def _said(self) -> Iterator[Trial]:
-        """Every turn over every API, whole and in steps; thinking unset, on and off."""
+        """Every turn; thinking unset, on and off."""
         for thinking, template in self.templates().items():
             for turn in ALL:
                 text = self.written(turn, TOOLS, template)
                 if text is None or (thinking != "unset" and turn.label not in CHOSEN):
                     continue
-                for api in APIS:
-                    for pace in self.paces if thinking == "unset" else self.few:
-                        if turn.label == "long arguments" and pace not in (None, 3, 40):
-                            continue
-                        ask = Ask(0, api, pace, TOOLS, None, None, template)
-                        yield _exact(f"{turn.label}, thinking {thinking}", "auto", turn, ask, self.script(text))
+                paces = self.paces if thinking == "unset" else self.few
+                if turn.label == "long arguments":
+                    paces = [pace for pace in paces if pace in (None, 3, 40)]
+                ask = Ask(0, tools=TOOLS, template=template)
+                yield from self._ways(
+                    _exact(f"{turn.label}, thinking {thinking}", "auto", turn, ask, self.script(text)), paces
+                )
 
     def _chosen(self) -> Iterator[Trial]:
         """Without tools, and with every tool_choice."""
         for thinking, template in self.templates().items():
             for turn in ALL:
-                if turn.label not in self.chosen:
-                    continue
                 for choice in ("no tools", "none", "required", "get_weather", "allowed", "one at a time"):
                     tools = None if choice == "no tools" else TOOLS
-                    text = self.written(turn, tools, template)
-                    if text is None:
-                        continue
-                    for api in APIS if choice != "allowed" else (RESPONSES,):
-                        for pace in self.few:
-                            yield from self._choice(
-                                f"{turn.label}, thinking {thinking}", turn, choice, text, api, pace, template
-                            )
+                    text = self.written(turn, tools, template) if turn.label in self.chosen else None
+                    if text is not None:
+                        ask = Ask(0, tools=tools, template=template)
+                        made = self._choice(f"{turn.label}, thinking {thinking}", turn, choice, ask, self.script(text))
+                        yield from self._ways(made, self.few, (RESPONSES,) if choice == "allowed" else APIS)
 
-    def _choice(
-        self, label: str, turn: Turn, choice: str, text: str, api: str, pace: Any, template: Any
-    ) -> Iterator[Trial]:
-        script = self.script(text)
-        ask = Ask(0, api, pace, TOOLS, choice, None, template)
+    def _choice(self, label: str, turn: Turn, choice: str, ask: Ask, script: tuple[int, ...]) -> Trial:
         if choice in ("no tools", "none"):
-            if choice == "no tools":
-                ask = replace(ask, tools=None, choice=None)
             assert self.shape.calls is not None
             plain = Turn("", turn.reasoning, self.shape.calls(turn))
-            yield _exact(f"{label}, {choice}", "no calls wanted", plain, ask, script)
-        elif choice == "one at a time":
-            ask = replace(ask, choice=None, parallel=False)
-            rule = "first" if len(turn.calls) > 1 else "same"
-            yield replace(_exact(f"{label}, {choice}", choice, turn, ask, script), rule=rule)
-        else:
-            fits = bool(turn.calls) and not turn.content and (choice == "required" or len(turn.calls) == 1)
-            kind = choice if choice in ("required", "allowed") else "named"
-            if choice == "allowed":
-                ask = replace(ask, choice="get_weather", allowed="required")
-            made = _exact(f"{label}, {kind}", kind, turn, ask, script)
-            yield made if fits else replace(made, rule="first" if turn.calls and not turn.content else "refused")
+            ask = replace(ask, choice="none" if choice == "none" else None)
+            return _exact(f"{label}, {choice}", "no calls wanted", plain, ask, script)
+        if choice == "one at a time":
+            made = _exact(f"{label}, {choice}", choice, turn, replace(ask, parallel=False), script)
+            return replace(made, rule="first" if len(turn.calls) > 1 else "same")
+        kind = choice if choice in ("required", "allowed") else "named"
+        ask = (
+            replace(ask, choice="get_weather", allowed="required")
+            if choice == "allowed"
+            else replace(ask, choice=choice)
+        )
+        made = _exact(f"{label}, {kind}", kind, turn, ask, script)
+        if turn.calls and not turn.content and (choice == "required" or len(turn.calls) == 1):
+            return made
+        return replace(made, rule="first" if turn.calls and not turn.content else "refused")
 
     def _formed(self) -> Iterator[Trial]:
         """An answer that has to follow a schema."""
@@ -221,13 +222,12 @@ class Model:
                     text = self.written(turn, tools, template)
                     if text is None or (turn.calls and choice != "auto"):
                         continue
-                    for api in APIS:
-                        for pace in self.few:
-                            ask = Ask(0, api, pace, tools, "none" if choice == "none" else None, None, template)
-                            ask = replace(ask, form=FORM)
-                            label = f"{turn.label}, thinking {thinking}, {choice}"
-                            made = _exact(label, AS_JSON, turn, ask, self.script(text))
-                            yield replace(made, rule="refused") if turn.content == "It is sunny." else made
+                    ask = Ask(0, tools=tools, choice="none" if choice == "none" else None, template=template, form=FORM)
+                    label = f"{turn.label}, thinking {thinking}, {choice}"
+                    made = _exact(label, AS_JSON, turn, ask, self.script(text))
+                    yield from self._ways(
+                        replace(made, rule="refused") if turn.content == "It is sunny." else made, self.few
+                    )
 
     def _cut(self) -> Iterator[Trial]:
         """Cut off in reasoning, in a name, in arguments."""
@@ -249,14 +249,9 @@ class Model:
                 continue
             ids = self.script(text[: text.rindex(upto) + len(upto)], end=False)
             cut = "name in Python" if where == "name" and self._writes_python() else where.partition(",")[0]
-            for api in APIS:
-                for pace in self.paces:
-                    ask = Ask(0, api, pace, TOOLS, limit=len(ids))
-                    yield replace(
-                        _exact(f"cut off in {where}", "cut off", said, ask, (*ids, *self.script(" and so on"))),
-                        rule=f"cut {cut}",
-                        finish="length",
-                    )
+            ask, script = Ask(0, tools=TOOLS, limit=len(ids)), (*ids, *self.script(" and so on"))
+            made = _exact(f"cut off in {where}", "cut off", said, ask, script)
+            yield from self._ways(replace(made, rule=f"cut {cut}", finish="length"), self.paces)
 
     def _writes_python(self) -> bool:
         """Whether calls are Python: until a next call has begun, the string before it may go on."""
@@ -271,15 +266,13 @@ class Model:
         text = self.written(turn, TOOLS, {}) if self.shape.can_write(turn) else None
         if text is None:
             return
-        for api in APIS:
-            for pace in self.few:
-                stopped = Ask(0, api, pace, TOOLS, stop=["word 20"])
-                made = _exact("a stop string in arguments", "cut off", turn, stopped, self.script(text))
-                yield replace(made, rule="cut arguments", finish="any")
-                if api != MESSAGES:  # there, every request has a limit
-                    ask = Ask(0, api, pace, TOOLS, limit=UNLIMITED)
-                    made = _exact("the limit of the server", "cut off", turn, ask, self.script(text))
-                    yield replace(made, rule="cut arguments", finish="length")
+        made = _exact(
+            "a stop string in arguments", "cut off", turn, Ask(0, tools=TOOLS, stop=["word 20"]), self.script(text)
+        )
+        yield from self._ways(replace(made, rule="cut arguments", finish="any"), self.few)
+        unlimited = replace(made, label="the limit of the server", ask=Ask(0, tools=TOOLS, limit=UNLIMITED))
+        unlimited = replace(unlimited, rule="cut arguments", finish="length")
+        yield from self._ways(unlimited, self.few, (CHAT, RESPONSES))  # in Messages, every request has a limit
 
     def _quoted(self) -> Iterator[Trial]:
         """Markers that are spelled and not generated."""
@@ -299,9 +292,8 @@ class Model:
             return
         before, _, rest = whole.partition(said)
         script = (*self.script(before, end=False), *self.spelled(said), *self.script(rest))
-        for api in APIS:
-            for pace in self.few:
-                yield _exact("marker quoted in content", "quoted markers", turn, Ask(0, api, pace, TOOLS), script)
+        made = _exact("marker quoted in content", "quoted markers", turn, Ask(0, tools=TOOLS), script)
+        yield from self._ways(made, self.few)
 
     def _broken(self) -> Iterator[Trial]:
         """A call that cannot be read."""
@@ -309,30 +301,23 @@ class Model:
         if text is None or '{"city": "Paris"}' not in text:
             return
         script = self.script(text.replace('{"city": "Paris"}', BROKEN))
-        for api in APIS:
-            for pace in self.paces:
-                yield Trial(
-                    "a call that cannot be read", "malformed", Ask(0, api, pace, TOOLS), rule="broken", script=script
-                )
+        made = Trial("a call that cannot be read", "malformed", Ask(0, tools=TOOLS), rule="broken", script=script)
+        yield from self._ways(made, self.paces)
 
     def _examples(self) -> Iterator[Trial]:
         """The example outputs of a shipped format, behind a prompt that has begun nothing."""
         for place, text in enumerate(self.shape.examples):
             message = toolgram.get_format(self.shape.parser.removeprefix("toolgram_")).parse(text, TOOLS, "")
             calls = tuple((call.name, call.arguments) for call in message.tool_calls)
-            for api in APIS:
-                for pace in self.few:
-                    yield Trial(
-                        f"example {place}", "auto", Ask(0, api, pace, TOOLS), message.content, message.reasoning, calls,
-                        "tool_calls" if calls else "stop", script=self.script(text),
-                    )  # fmt: skip
+            made = Trial(f"example {place}", "auto", Ask(0, tools=TOOLS), message.content, message.reasoning, calls)
+            made = replace(made, finish="tool_calls" if calls else "stop", script=self.script(text))
+            yield from self._ways(made, self.few)
 
 
 def _exact(label: str, kind: str, turn: Turn, ask: Ask, script: tuple[int, ...]) -> Trial:
     content = " ".join(part for part in (turn.content, turn.after) if part)
     calls = tuple((name, json.dumps(given, ensure_ascii=False)) for name, given in turn.calls)
-    named = ask.api == CHAT and ask.choice not in (None, "none", "auto", "required")
-    finish = "tool_calls" if calls and not named else "stop"
+    finish = "tool_calls" if calls else "stop"
     return Trial(label, kind, ask, content or None, turn.reasoning or None, calls, finish, script=script)
 
 

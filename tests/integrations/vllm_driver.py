@@ -197,13 +197,11 @@ def hear(heard: Heard, delta: Any) -> None:
     if delta is None:
         return
     got = delta.model_dump(exclude_unset=True)
-    heard.content = (heard.content or "") + (got.get("content") or "")
-    heard.reasoning = (heard.reasoning or "") + (got.get("reasoning") or "")
+    heard.say(got.get("content"), got.get("reasoning"))
     for call in got.get("tool_calls", ()):
         index, function = call["index"], call.get("function") or {}
         while len(heard.calls) <= index:
-            heard.calls.append(("", ""))
-            heard.ids.append("")
+            heard.begin("", "")
         name, arguments = heard.calls[index]
         heard.calls[index] = name + (function.get("name") or ""), arguments + (function.get("arguments") or "")
         heard.ids[index] += call.get("id") or ""

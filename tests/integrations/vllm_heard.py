@@ -19,9 +19,23 @@ class Heard:
     reasoning_tokens: int = 0
     error: str = ""
     detail: str = ""  # of an error
-    steps: int = 0  # chunks of a stream
     logprobs: int = 0  # tokens that came with one
     usage: dict[str, Any] = field(default_factory=dict)
+
+    def say(self, content: str | None = None, reasoning: str | None = None) -> None:
+        """More text."""
+        self.content = (self.content or "") + content if content else self.content
+        self.reasoning = (self.reasoning or "") + reasoning if reasoning else self.reasoning
+
+    def begin(self, id: str, name: str, arguments: str = "") -> None:
+        """Another call."""
+        self.ids.append(id)
+        self.calls.append((name, arguments))
+
+    def go_on(self, arguments: str, place: int = -1) -> None:
+        """More arguments of a call."""
+        name, before = self.calls[place]
+        self.calls[place] = name, before + arguments
 
     def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
         """All but the ids."""
