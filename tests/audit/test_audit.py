@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.bulk.logs import packed
 from tests.cli.running import run
 from tests.work import at_most
 from toolgram.audit import audit
@@ -61,12 +62,6 @@ def test_a_row_of_no_known_shape(row: Any) -> None:
     assert list(served(row)) == []
 
 
-def test_the_text_before_llama_cpp_parsed_it() -> None:
-    (found,) = served(chat(GOOD, __verbose={"content": RAW}))
-    assert found.raw == RAW
-    assert compare(found, HERMES) == (1, 1, [])
-
-
 HALF = {"function": {"name": "f", "arguments": '{"a": 1, "b": "x'}}
 
 
@@ -88,10 +83,17 @@ def test_a_loss_is_found(kind: str, row: Any) -> None:
     assert set(kinds) <= {kind, "markers", "thoughts"}, "calls are counted once"
 
 
-def test_what_is_equal_as_json_is_no_loss() -> None:
-    spaced = {"function": {"name": "f", "arguments": '{"a":1.0}'}}
-    (answer,) = served(chat({**GOOD, "tool_calls": [spaced]}, raw=RAW))
-    assert compare(answer, HERMES).findings == []
+SPACED = {"function": {"name": "f", "arguments": '{"a":1.0}'}}
+
+
+@pytest.mark.parametrize(
+    "row", [chat(GOOD, __verbose={"content": RAW}), chat({**GOOD, "tool_calls": [SPACED]}, raw=RAW)]
+)
+def test_what_is_equal_as_json_is_no_loss(row: Any) -> None:
+    """The text before llama.cpp parsed it is in `__verbose`."""
+    (found,) = served(row)
+    assert found.raw == RAW
+    assert compare(found, HERMES) == (1, 1, [])
 
 
 def write(path: Path, rows: list[Any]) -> str:
@@ -120,7 +122,7 @@ def test_files_of_several_models(tmp_path: Path) -> None:
     assert two.to_dict() == found.to_dict()
 
 
-def test_parquet(tmp_path: Path) -> None:
+def test_parquet_and_zstd(tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     import pyarrow.parquet as parquet
 
@@ -128,14 +130,10 @@ def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"model": ["m"], "raw": [RAW], "response": [json.dumps(chat(GOOD))]}), path)
     found = audit([str(path)])
     assert (found.total["returned"], found.total["written"], found.formats) == (1, 1, {"m": "hermes"})
-
-
-def test_zstd(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    path = tmp_path / "logs.jsonl.zst"
-    rows = b"".join(json.dumps(row).encode() + b"\n" for _, row in LOSSES)
-    path.write_bytes(arrow.Codec("zstd").compress(rows, asbytes=True))
-    assert (audit([str(path)]).rows, audit([str(path)]).total["invented"]) == (len(LOSSES), 1)
+    log = Path(write(tmp_path / "logs.jsonl", [row for _, row in LOSSES]))
+    log.with_suffix(".jsonl.zst").write_bytes(packed(log.with_suffix(".jsonl.zst"), log.read_bytes()))
+    found = audit([str(log.with_suffix(".jsonl.zst"))])
+    assert (found.rows, found.total["invented"]) == (len(LOSSES), 1)
 
 
 def test_the_work_for_a_row_is_bounded(tmp_path: Path) -> None:

@@ -114,9 +114,7 @@ def hear(server: Server, trial: Trial, way: int | str) -> Heard:
 
 def made(name: str, scratch: Path, parsers: tuple[str, str] | None = None) -> Iterator[Logged]:
     """Yield the rows of a format's cases, from vLLM's parsers for it, or from others."""
-    tools, reasoning, kind = THEIRS[name]
-    if parsers is not None:
-        tools, reasoning = parsers
+    tools, reasoning, kind = (*(parsers or THEIRS[name][:2]), THEIRS[name][2])
     written = Marked(name, kind, scratch)
     thinking = Server(written.tokenizer, tools, reasoning)
     plain = thinking if parsers is not None else Server(written.tokenizer, tools, None)
@@ -170,15 +168,11 @@ def audits(scratch: Path) -> Iterator[tuple[str, str, Audit]]:
 
 def table(found: Sequence[tuple[str, str, Audit]]) -> str:
     """Return the counts, as Markdown without blanks: a guide has a limit on its words."""
-    lines = [
-        f"|texts|vLLM's parsers|answers|returned|in the text|{'|'.join(KINDS)}|",
-        "|" + "---|" * (5 + len(KINDS)),
-    ]
+    rows = [["texts", "vLLM's parsers", "answers", "returned", "in the text", *KINDS], ["---"] * (5 + len(KINDS))]
     for source, parsers, each in found:
-        total = each.total
-        counts = [total[name] for name in ("answers", "returned", "written", *KINDS)]
-        lines.append(f"|{source}|{parsers}|{'|'.join(f'{count:,}' for count in counts)}|")
-    return "\n".join(lines)
+        counts = [f"{each.total[name]:,}" for name in ("answers", "returned", "written", *KINDS)]
+        rows.append([source, parsers, *counts])
+    return "\n".join(f"|{'|'.join(row)}|" for row in rows)
 
 
 def main() -> None:

@@ -33,10 +33,8 @@ def heard_from(address: str, *asks: Ask) -> list[Heard]:
     """The answers to these requests, one after the other."""
 
     async def hear() -> list[Heard]:
-        clients = Clients(int(address.rpartition(":")[2]))
-        heard = [answer for each in asks for answer in await clients.hear(each)]
-        await clients.close()
-        return heard
+        async with Clients(int(address.rpartition(":")[2])) as clients:
+            return [answer for each in asks for answer in await clients.hear(each)]
 
     return asyncio.run(hear())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -17,7 +18,7 @@ pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make tes
 
 from tests.gateway.servers import application_for, running
 from tests.integrations.http_fleet import PLAIN, Fleet, make_models
-from tests.integrations.http_matrix import Model, Trial, wrong
+from tests.integrations.http_matrix import Model, Trial, mistakes, wrong
 from tests.integrations.vllm_heard import Heard
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings
@@ -62,10 +63,6 @@ def test_the_matrix(name: str, fleet: Fleet) -> None:
     with running(app) as address:
         fleet.ports["gateway"] = int(address.rpartition(":")[2])
         heard: list[tuple[Trial, Heard]] = asyncio.run(fleet.try_all("gateway", trials))
-    mistakes = [
-        (problem, trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
-        for trial, answer in heard
-        if (problem := wrong(answer, trial, model.specials))
-    ]
+    found = mistakes(heard, partial(wrong, specials=model.specials))
     assert len(heard) > 300
-    assert not mistakes, f"{len(mistakes)} of {len(heard)} answers are wrong, first {mistakes[:3]}"
+    assert not found, f"{len(found)} of {len(heard)} answers are wrong, first {found[:3]}"

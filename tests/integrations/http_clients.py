@@ -58,8 +58,10 @@ class Clients:
         self.openai = openai.AsyncOpenAI(base_url=f"{address}/v1", **options)
         self.anthropic = anthropic.AsyncAnthropic(base_url=address, **options)
 
-    async def close(self) -> None:
-        """Let go of the connections."""
+    async def __aenter__(self) -> Clients:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         await self.openai.close()
         await self.anthropic.close()
 

@@ -36,19 +36,10 @@ def make_model(shape: Shape, folder: Path) -> Model:
         tokenizer.response_template = _response_template(shape.response_template)
     tokenizer.init_kwargs.update(shape.files)
     tokenizer.save_pretrained(folder)
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": 64,
-        "intermediate_size": 64,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 131072,
-        "dtype": "float32",
-        "eos_token_id": tokenizer.eos_token_id,
-    } | shape.model
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": len(tokenizer)}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 131072}
+    named = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "float32"}
+    config = {**named, **sizes, **heads, "eos_token_id": tokenizer.eos_token_id, **shape.model}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     limit = {"max_new_tokens": SERVERS_OWN, "eos_token_id": tokenizer.eos_token_id}
     (folder / "generation_config.json").write_text(json.dumps(limit), encoding="utf-8")
@@ -98,17 +89,12 @@ class Fleet:
     ) -> None:
         self.models = {model.shape.name: model for model in models}
         self.ports: dict[str, int] = {}
-        configurations = []
-        for model in models:
-            for way in ways:
-                for name, given in servers(model.shape, way).items():
-                    configurations.append(
-                        {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": way == THEIRS}
-                    )
-            for name, given in (flags or {}).items():
-                configurations.append(
-                    {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": False}
-                )
+        configurations = [
+            {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": way == THEIRS}
+            for model in models
+            for way in (*ways, None)
+            for name, given in (servers(model.shape, way) if way else flags or {}).items()
+        ]
         self.servers = len(configurations)
         self.plan = scratch / "servers.json"
         self.plan.write_text(json.dumps(configurations), encoding="utf-8")
@@ -151,16 +137,14 @@ class Fleet:
 
 async def hear_all(port: int, trials: Sequence[Trial], patience: float) -> list[tuple[Trial, Heard]]:
     """The answers of the server at a port."""
-    clients, gate = Clients(port, patience), asyncio.Semaphore(AT_ONCE)
+    gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(trial: Trial) -> tuple[Trial, Heard]:
         async with gate:
             return trial, (await clients.hear(trial.ask))[0]
 
-    try:
+    async with Clients(port, patience) as clients:
         return list(await asyncio.gather(*(one(trial) for trial in trials)))
-    finally:
-        await clients.close()
 
 
 def make_models(names: Sequence[str], scratch: Path) -> list[Model]:

@@ -13,7 +13,7 @@ fewer turns with each tool_choice.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -349,6 +349,15 @@ def wrong(heard: Heard, trial: Trial, specials: Sequence[str] = ()) -> str:
     return ", ".join(found)
 
 
+def mistakes(heard: Iterable[tuple[Trial, Heard]], judge: Callable[[Heard, Trial], str]) -> list[str]:
+    """A line for each answer that is wrong."""
+    return [
+        f"{trial.label} over {trial.ask.api} by {trial.ask.pace}: {problem}: {answer.told()} {answer.detail}"
+        for trial, answer in heard
+        if (problem := judge(answer, trial))
+    ]
+
+
 def _wrong_calls(heard: Heard, trial: Trial) -> list[str]:
     if len(heard.calls) != len(trial.calls):
         return ["call lost" if len(heard.calls) < len(trial.calls) else "call invented"]
@@ -403,4 +412,4 @@ def _wrong_broken(heard: Heard, trial: Trial) -> str:
     return "broken call for json.loads" if trial.ask.pace is None and heard.calls else ""
 
 
-__all__ = ["ALL", "CLOSED", "RESPONSES", "Model", "Trial", "wrong"]
+__all__ = ["ALL", "CLOSED", "RESPONSES", "Model", "Trial", "mistakes", "wrong"]

@@ -20,7 +20,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
     """Start them all, say so, and wait for the end."""
     from tests.integrations.scripted_engine import put_in_place
 
-    put_in_place(ready.parent)
+    put_in_place()
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -84,19 +84,8 @@ async def _started(
     await init_app_state(client, app.state, arguments, tasks)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=600)
     server = app.state.server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None
-    return server, asyncio.create_task(_quiet(server, listening))
-
-
-async def _quiet(server: Any, listening: socket.socket) -> None:
-    """Serve without taking over the signals of the process."""
-    config = server.config
-    if not config.loaded:
-        config.load()
-    server.lifespan = config.lifespan_class(config)
-    await server.startup(sockets=[listening])
-    await server.main_loop()
-    await server.shutdown(sockets=[listening])
+    server.capture_signals = nullcontext  # the process has one handler for all of them
+    return server, asyncio.create_task(server.serve(sockets=[listening]))
 
 
 async def run_batch() -> None:
@@ -106,7 +95,7 @@ async def run_batch() -> None:
 
     from tests.integrations.scripted_engine import put_in_place
 
-    put_in_place(Path())
+    put_in_place()
     await answer(parse_args())
 
 

@@ -39,8 +39,6 @@ class ScriptedCore:
         self.resources = SimpleNamespace(engine_dead=False)
         self.outputs: asyncio.Queue[EngineCoreOutputs] = asyncio.Queue()
         self.playing: dict[str, asyncio.Task[None]] = {}
-        self.played = 0
-        self.aborted = 0
         self._scripts: list[list[int]] = []
         self._read = 0.0
         self._gates: Any = None
@@ -61,11 +59,8 @@ class ScriptedCore:
 
     async def abort_requests_async(self, request_ids: Sequence[str]) -> None:
         """A client has gone, or a stop string has come."""
-        for each in request_ids:
-            task = self.playing.pop(each, None)
-            if task is not None:
-                self.aborted += 1
-                task.cancel()
+        for each in self.playing.keys() & set(request_ids):
+            self.playing.pop(each).cancel()
 
     def shutdown(self, timeout: float | None = None) -> None:
         """Nothing to end but what is being said."""
@@ -105,19 +100,14 @@ class ScriptedCore:
             ids = self._text(f"<<ENGINE {error!r}>>")
         wait, step = (0.02, 1) if pace >= SLOW else (0.0, pace or len(ids))
         for begin in range(0, max(len(ids), 1), max(step, 1)):
-            part = ids[begin : begin + step]
-            last = begin + step >= len(ids)
+            part, reason = ids[begin : begin + step], finish if begin + step >= len(ids) else None
             output = EngineCoreOutput(
-                request_id=request.request_id,
-                new_token_ids=part,
-                new_logprobs=_logprobs(request, part),
-                finish_reason=finish if last else None,
+                request.request_id, part, new_logprobs=_logprobs(request, part), finish_reason=reason
             )
             self.outputs.put_nowait(EngineCoreOutputs(outputs=[output]))
             await asyncio.sleep(wait)
             for _ in range(_YIELDS):
                 await asyncio.sleep(0)
-        self.played += 1
         self.playing.pop(request.request_id, None)
 
     def _asked(self, request: EngineCoreRequest) -> tuple[list[int], int]:
@@ -219,13 +209,10 @@ def said(prompt: Sequence[int], ids: Sequence[int]) -> int:
     return next(size for size in range(len(ids), -1, -1) if list(prompt[len(prompt) - size :]) == list(ids[:size]))
 
 
-def put_in_place(folder: Path) -> list[ScriptedCore]:
-    """Have every AsyncLLM of this process made with a scripted core; the list fills as they are made."""
-    made: list[ScriptedCore] = []
+def put_in_place() -> None:
+    """Have every AsyncLLM of this process made with a scripted core."""
 
     def make(vllm_config: Any, *args: Any, renderer: Any = None, **kwargs: Any) -> ScriptedCore:
-        made.append(ScriptedCore(vllm_config, renderer.tokenizer, Path(vllm_config.model_config.model)))
-        return made[-1]
+        return ScriptedCore(vllm_config, renderer.tokenizer, Path(vllm_config.model_config.model))
 
     EngineCoreClient.make_async_mp_client = staticmethod(make)
-    return made

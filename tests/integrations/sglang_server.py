@@ -36,16 +36,13 @@ _KEPT: list[Any] = []  # operators live as long as their library
 def write_model(folder: Path, chat_template: str, special: list[str], added: list[str]) -> None:
     """A model that writes noise, with a tokenizer of one token per byte and these markers."""
     import torch
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+    from tokenizers import AddedToken
+    from transformers import GPT2Config, GPT2LMHeadModel
 
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    core = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    core.decoder = decoders.ByteLevel()
-    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in [END, *special]])
-    core.add_tokens([AddedToken(text, special=False, normalized=False) for text in added])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token=END)
+    from tests.integrations.tokenizers_for_tests import byte_tokens
+
+    tokenizer = byte_tokens(END, special)
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in added])
     tokenizer.chat_template = chat_template
     tokenizer.save_pretrained(folder)
     torch.manual_seed(7)

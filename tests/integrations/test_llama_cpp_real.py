@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 
 import toolgram
+from tests.adapters.clients import chat_stream, chat_whole
 from tests.export.engines import import_xgrammar
 from tests.gateway.forced import END, TOOLS, USER, check
 from tests.gateway.tiny_model import write_model
@@ -57,18 +57,11 @@ def test_forced_calls_are_valid(served: Any) -> None:
             "messages": USER, "tools": TOOLS, "tool_choice": choice, "temperature": 1.0, "seed": seed,
             "logit_bias": END, "max_tokens": 600,
         }  # fmt: skip
-        whole = served.create_chat_completion(**asked)
-        openai.types.chat.ChatCompletion.model_validate(whole)
-        (call, *_) = whole["choices"][0]["message"]["tool_calls"]
-        check(call["function"]["name"], call["function"]["arguments"])
-        heard: dict[int, list[str]] = {}
-        for chunk in served.create_chat_completion(**asked, stream=True):
-            openai.types.chat.ChatCompletionChunk.model_validate(chunk)
-            for each in chunk["choices"][0]["delta"].get("tool_calls", ()):
-                name, arguments = heard.setdefault(each["index"], ["", ""])
-                function = each["function"]
-                heard[each["index"]] = [name + function.get("name", ""), arguments + function["arguments"]]
-        check(*heard[0])
+        for found in (
+            chat_whole(served.create_chat_completion(**asked)),
+            chat_stream(served.create_chat_completion(**asked, stream=True)),
+        ):
+            check(*found.calls[0][1:])
 
 
 def test_the_end_of_an_answer(served: Any) -> None:

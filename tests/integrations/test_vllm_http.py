@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ import httpx2
 from tests.integrations.cases import TOOLS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
 from tests.integrations.http_fleet import ROOT, START, Fleet, flags_of, make_models
-from tests.integrations.http_matrix import Model, Trial, wrong
+from tests.integrations.http_matrix import Model, Trial, mistakes, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.scripted_engine import SLOW
+from tests.integrations.vllm_heard import Heard
 from tests.integrations.writers import Turn
 from tests.json_prefix import value_of
 
@@ -77,37 +79,32 @@ def scripts(model: Model) -> dict[str, tuple[int, ...]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_matrix(name: str, fleet: Fleet) -> None:
     heard = asyncio.run(fleet.try_all(f"toolgram {name}", MATRIX[name]))
-    specials = fleet.models[name].specials
-    mistakes = [
-        (problem, trial.label, trial.ask.api, trial.ask.pace, answer.told(), answer.detail)
-        for trial, answer in heard
-        if (problem := wrong(answer, trial, specials))
-    ]
-    shape = fleet.models[name].shape
+    shape, specials = fleet.models[name].shape, fleet.models[name].specials
     assert len(heard) > (0 if shape.calls is None else 200 if shape.sibling else 300)
-    assert not mistakes, f"{len(mistakes)} of {len(heard)} answers are wrong, first {mistakes[:3]}"
+    found = mistakes(heard, partial(wrong, specials=specials))
+    assert not found, f"{len(found)} of {len(heard)} answers are wrong, first {found[:3]}"
 
 
 def asked(fleet: Fleet, *asks: Ask, name: str = "toolgram Qwen3") -> list[Any]:
     async def together() -> list[Any]:
-        clients = Clients(fleet.ports[name])
-        try:
+        async with Clients(fleet.ports[name]) as clients:
             return list(await asyncio.gather(*(clients.hear(ask) for ask in asks)))
-        finally:
-            await clients.close()
 
     return asyncio.run(together())
 
 
-@pytest.mark.parametrize("pace", [None, 1, 3, 40, 0])
+def made_by(heard: Heard) -> list[tuple[str, Any]]:
+    """The calls, with the values of their arguments."""
+    return [(name, json.loads(given)) for name, given in heard.calls]
+
+
 @pytest.mark.parametrize("api", APIS)
-def test_every_grouping_of_a_call_and_the_text_behind_it(api: str, pace: int | None, fleet: Fleet) -> None:
+def test_every_grouping_of_a_call_and_the_text_behind_it(api: str, fleet: Fleet) -> None:
     """Also where a step holds the end of the arguments, the text and the end of the turn."""
     script = SCRIPTS["Qwen3"]["text after"]
-    paces = range(2, 40) if pace == 40 else [pace]
-    for (heard,) in asked(fleet, *(Ask(script, api, each, TOOLS) for each in paces)):
+    for (heard,) in asked(fleet, *(Ask(script, api, pace, TOOLS) for pace in (None, *range(40)))):
         assert heard.error == ""
-        assert [(name, json.loads(given)) for name, given in heard.calls] == [_CALL]
+        assert made_by(heard) == [_CALL]
         assert (heard.content or "").strip() == "And that was that."
 
 
@@ -127,7 +124,7 @@ def test_two_answers_with_logprobs_and_usage(pace: int | None, fleet: Fleet) -> 
     assert len(heard) == 2
     for answer in heard:
         assert answer.error == ""
-        assert [(name, json.loads(given)) for name, given in answer.calls] == [_CALL]
+        assert made_by(answer) == [_CALL]
         assert answer.finish_reason == "tool_calls"
         assert answer.usage["completion_tokens"] == 2 * tokens
     if pace is None:
@@ -178,24 +175,13 @@ def test_an_answer_of_run_batch_ends_as_the_model_ended_it(fleet: Fleet, tmp_pat
     model = fleet.models["Qwen3"]
     text = Ask(SCRIPTS["Qwen3"]["write"]).text
     asks = {f"{end}, {n}": (n, fields, whole) for n in (1, 2) for end, (fields, whole) in ENDS.items()}
-    rows = [
-        {
-            "custom_id": label,
-            "method": "POST",
-            "url": "/v1/chat/completions",
-            "body": {
-                "model": "model",
-                "messages": [{"role": "user", "content": text}],
-                "tools": TOOLS,
-                "n": n,
-                "max_completion_tokens": fields.get("limit", 1000),
-                "stop": fields.get("stop", []),
-            },
-        }
-        for label, (n, fields, _) in asks.items()
-    ]
     given, answered = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    given.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with given.open("w", encoding="utf-8") as file:
+        for label, (n, fields, _) in asks.items():
+            body = {"model": "model", "messages": [{"role": "user", "content": text}], "tools": TOOLS, "n": n}
+            body |= {"max_completion_tokens": fields.get("limit", 1000), "stop": fields.get("stop", [])}
+            row = {"custom_id": label, "method": "POST", "url": "/v1/chat/completions", "body": body}
+            file.write(json.dumps(row) + "\n")
     command = [sys.executable, "-m", "tests.integrations.http_server", "run-batch", "-i", str(given)]
     command += ["-o", str(answered), "--model", str(model.folder), "--served-model-name", "model", "--dtype", "float32"]
     command += flags_of("toolgram", "toolgram")
@@ -206,11 +192,10 @@ def test_an_answer_of_run_batch_ends_as_the_model_ended_it(fleet: Fleet, tmp_pat
     for row in told:
         n, _, whole = asks[row["custom_id"]]
         choices = row["response"]["body"]["choices"]
-        calls = [[each["function"] for each in choice["message"]["tool_calls"]] for choice in choices]
         assert len(choices) == n
-        for made in calls:
-            pairs = [(each["name"], each["arguments"]) for each in made]
-            assert is_as_it_ended(pairs, whole), (row["custom_id"], pairs)
+        for choice in choices:
+            functions = [each["function"] for each in choice["message"]["tool_calls"]]
+            assert is_as_it_ended([(each["name"], each["arguments"]) for each in functions], whole), (row, functions)
 
 
 def test_reasoning_is_counted_once(fleet: Fleet) -> None:
@@ -230,26 +215,19 @@ def test_two_hundred_streams_at_once(fleet: Fleet) -> None:
     asks = [Ask(known[("call", "text after")[n % 2]], APIS[n % 3], (1, 3)[n % 2], TOOLS) for n in range(STREAMS)]
     answers = asked(fleet, *asks)
     assert all(not heard.error for (heard,) in answers)
-    assert all([(name, json.loads(given)) for name, given in heard.calls] == [_CALL] for (heard,) in answers)
+    assert all(made_by(heard) == [_CALL] for (heard,) in answers)
 
 
 def test_clients_that_hang_up_leave_the_server_well(fleet: Fleet) -> None:
     async def hang_up() -> None:
-        clients = Clients(fleet.ports["toolgram Qwen3"])
-        try:
+        messages: Any = [{"role": "user", "content": Ask(SCRIPTS["Qwen3"]["long"], pace=SLOW).text}]
+        more: Any = {"tools": TOOLS, "stream": True, "max_completion_tokens": 5000}
+        async with Clients(fleet.ports["toolgram Qwen3"]) as clients:
             for _ in range(5):
-                stream = await clients.openai.chat.completions.create(
-                    model="model",
-                    messages=[{"role": "user", "content": Ask(SCRIPTS["Qwen3"]["long"], pace=SLOW).text}],
-                    tools=TOOLS,
-                    stream=True,
-                    max_completion_tokens=5000,
-                )
+                stream = await clients.openai.chat.completions.create(model="model", messages=messages, **more)
                 async for _chunk in stream:
                     break
                 await stream.close()
-        finally:
-            await clients.close()
 
     asyncio.run(hang_up())
     ((heard,),) = asked(fleet, Ask(SCRIPTS["Qwen3"]["call"], tools=TOOLS))
@@ -259,22 +237,21 @@ def test_clients_that_hang_up_leave_the_server_well(fleet: Fleet) -> None:
 def test_counters_are_where_vllm_serves_its_metrics(fleet: Fleet) -> None:
     def malformed() -> float:
         text = httpx2.get(f"http://127.0.0.1:{fleet.ports['toolgram Qwen3']}/metrics").text
-        line = next(
-            line for line in text.splitlines() if line.startswith('toolgram_answers_total{outcome="malformed"}')
-        )
-        return float(line.split()[-1])
+        return float(text.partition('toolgram_answers_total{outcome="malformed"}')[2].split()[0])
 
     before = malformed()
-    broken = next(each for each in MATRIX["Qwen3"] if each.kind == "malformed" and each.ask.pace is None)
-    asked(fleet, broken.ask)
+    asked(fleet, broken_call().ask)
     assert malformed() == before + 1
+
+
+def broken_call() -> Trial:
+    return next(each for each in MATRIX["Qwen3"] if each.kind == "malformed" and each.ask.pace is None)
 
 
 @pytest.mark.parametrize("api", [CHAT, RESPONSES])
 def test_a_client_may_ask_for_broken_calls(api: str, fleet: Fleet) -> None:
-    broken = next(each for each in MATRIX["Qwen3"] if each.kind == "malformed" and each.ask.pace is None)
     extra = {"vllm_xargs": {"toolgram_malformed_calls": "call"}}
-    ((heard,),) = asked(fleet, replace(broken.ask, api=api, extra=extra))
+    ((heard,),) = asked(fleet, replace(broken_call().ask, api=api, extra=extra))
     assert [name for name, _ in heard.calls] == ["get_weather"]
     with pytest.raises(ValueError, match=r".*"):
         json.loads(heard.calls[0][1])
@@ -302,7 +279,7 @@ def test_the_start_is_one_line_for_each_format(fleet: Fleet) -> None:
 
 def test_nothing_failed_in_the_server(fleet: Fleet) -> None:
     """Last: no traceback in the log, whatever was asked above."""
-    said = Path(fleet.log).read_text(encoding="utf-8", errors="replace")
+    said = fleet.said()
     assert "Traceback" not in said, said[said.index("Traceback") :][:3000]
 
 
@@ -357,7 +334,7 @@ def test_nothing_is_lost_where_a_server_is_configured_wrongly(
         assert not answer.calls
         assert "get_weather" in (answer.content or "")
     else:
-        assert [(called, json.loads(given)) for called, given in answer.calls] == [_CALL]
+        assert made_by(answer) == [_CALL]
 
 
 @pytest.mark.parametrize("name", WARNINGS)

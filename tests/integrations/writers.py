@@ -160,27 +160,6 @@ def _apertus(place: int, called: str, given: dict[str, Any]) -> str:
     return _json({called: given})
 
 
-def _functionary(turn: Turn) -> str:
-    content = [f">>>all\n{turn.content}"] if turn.content else []
-    after = [f">>>all\n{turn.after}"] if turn.after else []
-    return "".join([*content, *(f">>>{name}\n{_json(given)}" for name, given in turn.calls), *after])
-
-
-def _gpt_oss(turn: Turn) -> str:
-    messages = []
-    if turn.reasoning:
-        messages.append(f"<|channel|>analysis<|message|>{turn.reasoning}")
-    if turn.content:
-        messages.append(f"<|channel|>final<|message|>{turn.content}")
-    messages += [
-        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{_json(given)}"
-        for name, given in turn.calls
-    ]
-    if turn.after:
-        messages.append(f"<|channel|>final<|message|>{turn.after}")
-    return "<|end|><|start|>assistant".join(messages)
-
-
 def _llama(turn: Turn) -> str:
     calls = "; ".join(_json({"name": name, "parameters": given}) for name, given in turn.calls)
     return "\n".join(part for part in (turn.content, calls, turn.after) if part)
@@ -201,14 +180,8 @@ def _granite(turn: Turn) -> str:
     return _notation(_object(), ("<|tool_call|>[", "]"), ", ", text=text, after=("", ""))(turn)
 
 
-def _inkling(turn: Turn) -> str:
-    messages = [f"<|content_thinking|>{turn.reasoning}"] if turn.reasoning else []
-    messages += [f"<|content_text|>{turn.content}"] if turn.content else []
-    messages += [
-        f'{name}<|content_invoke_tool_json|>{{"name":"{name}","args":{_json(given)}}}' for name, given in turn.calls
-    ]
-    messages += [f"<|content_text|>{turn.after}"] if turn.after else []
-    return "".join(f"<|message_model|>{each}<|end_message|>" for each in messages)
+def _inkling(place: int, called: str, given: dict[str, Any]) -> str:
+    return f'<|message_model|>{called}<|content_invoke_tool_json|>{{"name":"{called}","args":{_json(given)}}}'
 
 
 def _solar(turn: Turn) -> str:
@@ -240,7 +213,9 @@ def _section_of_xml(given: Any) -> str:
     return f"<![CDATA[{_raw(given)}]]>" if any(char in _raw(given) for char in "<>&") else _raw(given)
 
 
-def _messages(thought: str, answer: str, call: WriteCall, end: str, last: tuple[str, str]) -> Write:
+def _messages(
+    thought: str, answer: str, call: WriteCall, end: str, last: Pair = ("", ""), start: str = "<|start|>assistant"
+) -> Write:
     """Each part in a message of its own, the first of which the prompt has begun. `last` ends a turn: behind text, and
     behind a call."""
 
@@ -249,7 +224,7 @@ def _messages(thought: str, answer: str, call: WriteCall, end: str, last: tuple[
         parts += [f"{answer}{turn.content}"] if turn.content else []
         parts += [call(place, *each) for place, each in enumerate(turn.calls)]
         parts += [f"{answer}{turn.after}"] if turn.after else []
-        return f"{end}<|start|>assistant".join(parts) + last[bool(turn.calls and not turn.after)]
+        return f"{end}{start}".join(parts) + last[bool(turn.calls and not turn.after)]
 
     return write
 
@@ -294,8 +269,8 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "section_of_xml": lambda: lambda key, given: f'<param name="{key}">{_section_of_xml(given)}</param>',
 }
 _CALLS: dict[str, Any] = {
-    "apertus": _apertus, "beam": _beam, "cohere": _cohere, "horizon": _horizon, "kimi_k3": _kimi_k3, "muse": _muse,
-    "python": _python,
+    "apertus": _apertus, "beam": _beam, "cohere": _cohere, "horizon": _horizon, "inkling": _inkling,
+    "kimi_k3": _kimi_k3, "muse": _muse, "python": _python,
 }  # fmt: skip
 
 
@@ -323,10 +298,7 @@ _ROWS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".y
 WRITERS: dict[str, Write] = {
     **{name: _writer(row) for name, row in _ROWS.items()},
     "ernie45": _ernie,
-    "functionary_v3_2": _functionary,
-    "gpt_oss": _gpt_oss,
     "granite_3": _granite,
-    "inkling": _inkling,
     "llama3_json": _llama,
     "solar_open": _solar,
 }
