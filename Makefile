@@ -145,7 +145,7 @@ $(VLLM_ENV)/.installed: $(VLLM_ENV)/.ready pyproject.toml # vLLM finds the plug-
 test-sglang: $(SGLANG)/.installed ## the SGLang plug-in in SGLang's own parsers, and in its server on the CPU; SGLANG_RELEASE=0.5.22 or 0.5.21 for another version [.venv-sglang 3 GB, 3 min | minutes]
 	$(SGLANG)/bin/python -m tests.conformance.fetch_templates
 	$(SGLANG)/bin/python -m pytest tests/integrations/test_sglang_plugin.py tests/integrations/test_sglang_server.py \
-		tests/integrations/test_sglang_http.py tests/integrations/test_examples.py tests/derive/test_response_templates.py $(ARGS)
+		tests/integrations/test_examples.py tests/derive/test_response_templates.py $(ARGS)
 
 $(SGLANG)/.ready: tests/integrations/sglang-requirements.txt
 	$(PYTHON) -m venv $(SGLANG)

@@ -1,20 +1,25 @@
-"""Files become batches: every line once, in order and with its number, however the file is cut and compressed."""
+"""Files become batches: every line once, in order and with its number, however the file is cut and compressed.
+
+Of a file that is cut off or damaged, every row before the damage is answered, and the damage is said.
+"""
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.bulk.logs import write_log
+from tests.bulk.logs import packed, read_answers, rows, run, write_log
 from toolgram.bulk import inputs
 from toolgram.bulk.errors import BadFile
-from toolgram.bulk.inputs import LINES, TOO_LONG, expand, line_batches, read_batches
+from toolgram.bulk.inputs import LINES, TOO_LONG, Batch, Decompressed, expand, gzip_blocks, line_batches, read_batches
 from toolgram.limits import BATCH_BYTES
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -99,3 +104,157 @@ def test_a_column_that_is_missing(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"a": [1], "b": ["x"]}), path)
     with pytest.raises(BadFile, match=r"no column 'out\.text'; it has 'a', 'b'"):
         list(read_batches(str(path), ["out.text"]))
+
+
+COUNT = 2_990
+ENDINGS = ("jsonl.gz", "jsonl.zst")
+DAMAGED = "the compressed data is damaged or cut off"
+
+
+def by_hand(path: Path) -> bytes:
+    """What a decompressor gives that reads a byte at a time and keeps all that it got."""
+    found = b""
+    try:
+        if path.suffix == ".gz":
+            member = zlib.decompressobj(31)
+            for byte in path.read_bytes():
+                found += member.decompress(bytes([byte]))
+        else:
+            stream = pyarrow.input_stream(_ByteByByte(path.read_bytes()), compression="zstd")
+            while byte_found := stream.read(1):
+                found += byte_found
+    except (OSError, zlib.error):
+        pass
+    return found
+
+
+class _ByteByByte(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(1)
+
+
+def read(path: Path) -> tuple[bytes, str]:
+    """The rows of a file, and what is said of it."""
+    found: list[Batch] = []
+    try:
+        for batch in read_batches(str(path), ["out"]):
+            found.append(batch)
+    except BadFile as error:
+        return b"".join(batch.data for batch in found), str(error)
+    return b"".join(batch.data for batch in found), ""
+
+
+def whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_half_a_file(tmp_path: Path, ending: str, workers: int) -> None:
+    log, out = write_log(tmp_path / f"log.{ending}", COUNT), tmp_path / "out.jsonl"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    expected = by_hand(log).count(b"\n")
+    assert expected > COUNT // 5
+    outcome = run(log, to=out, workers=workers)
+    answers = read_answers(out)
+    assert [answer["line"] for answer in answers] == list(range(1, expected + 1))
+    assert [answer["id"] for answer in answers] == list(range(expected))
+    assert (outcome.summary.rows, outcome.summary.bad) == (expected, 0)
+    assert [*map(str, outcome.problems)] == [f"{log}: cannot be read from line {expected + 1} on: {DAMAGED}"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("share", [0.03, 0.31, 0.77, 0.99])
+@pytest.mark.parametrize("damage", ["cut", "zeros"])
+def test_all_that_a_decompressor_finds(tmp_path: Path, ending: str, share: float, damage: str) -> None:
+    log = write_log(tmp_path / f"log.{ending}", COUNT)
+    data = bytearray(log.read_bytes())
+    at = int(len(data) * share)
+    data[at : at + 40] = bytes(40)
+    log.write_bytes(data if damage == "zeros" else data[:at])
+    found, said = read(log)
+    recovered = by_hand(log)
+    if said:
+        assert found == whole_lines(recovered)
+    else:  # the frames of this zstd have no check sums, so some damage cannot be seen
+        assert (ending, damage) == ("jsonl.zst", "zeros")
+
+
+@pytest.mark.parametrize("missing", [1, 4, 8])
+def test_only_the_end_of_gzip_is_missing(tmp_path: Path, missing: int) -> None:
+    log = write_log(tmp_path / "log.jsonl.gz", 10)
+    data = gzip.decompress(log.read_bytes())
+    log.write_bytes(gzip.compress(data.rstrip(b"\n"))[:-missing])
+    found, said = read(log)
+    assert found == data.rstrip(b"\n"), "the last row is whole without its line end"
+    assert said.endswith(f"cannot be read from line 11 on: {DAMAGED}")
+
+
+def test_a_wrong_check_sum(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl.gz", 500)
+    data = bytearray(log.read_bytes())
+    data[-8] ^= 1
+    log.write_bytes(data)
+    found, said = read(log)
+    assert found.count(b"\n") == 500
+    assert "from line 501 on" in said
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_row_that_is_cut_is_none(tmp_path: Path, ending: str) -> None:
+    log = tmp_path / f"log.{ending}"
+    for last in (b'{"out": "half', b"12", b"[1]"):
+        whole = b'{"out": "whole"}\n'
+        log.write_bytes(packed(log, whole + last) + packed(log, b'{"out": "lost"}\n')[:12])
+        assert read(log) == (whole, f"{log}: cannot be read from line 2 on: {DAMAGED}")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_nothing_to_decompress(tmp_path: Path, ending: str) -> None:
+    log = tmp_path / f"log.{ending}"
+    assert read(log) == (b"", f"{log}: cannot be read: No such file or directory")
+    for data in (b"", b"plain text", b"\x1f"):
+        log.write_bytes(data)
+        assert read(log) == (b"", f"{log}: cannot be read: {DAMAGED}" if data else "")
+
+
+@given(st.lists(st.binary(max_size=300_000), max_size=3), st.integers(0, 20), st.integers(0, 400), st.data())
+def test_gzip_is_read_as_the_library_reads_it(parts: list[bytes], zeros: int, cut: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 1_000_000))
+    file = b"".join(gzip.compress(part, mtime=0) + bytes(zeros) for part in parts)
+    blob = file[: max(0, len(file) - cut)] if cut else file
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.open", lambda path, mode: io.BytesIO(blob))
+        stream = Decompressed(gzip_blocks("x.gz"))
+        found = b""
+        while block := stream.read(size):
+            assert len(block) <= size
+            found += block
+    try:
+        assert found == gzip.decompress(blob)
+    except (OSError, EOFError, zlib.error):
+        assert stream.error is not None
+        assert b"".join(parts).startswith(found)
+    else:
+        assert stream.error is None
+
+
+def test_much_in_little(tmp_path: Path) -> None:
+    """Blanks compress to a thousandth; no more than a block of them is held."""
+    log = tmp_path / "log.jsonl.gz"
+    line = b'{"out": "' + b" " * 3_000_000 + b'"}\n'
+    log.write_bytes(gzip.compress(line * 5))
+    assert read(log) == (line * 5, "")
+    log.write_bytes(log.read_bytes()[:-1_000])
+    assert read(log)[0] == line * 4
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_next_file_is_read(tmp_path: Path, ending: str) -> None:
+    damaged = write_log(tmp_path / f"a.{ending}", COUNT)
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    whole = write_log(tmp_path / f"b.{ending}", 5)
+    outcome = run(damaged, whole, to=tmp_path / "out.jsonl")
+    answers = read_answers(tmp_path / "out.jsonl")
+    assert [answer["id"] for answer in answers if answer["file"] == str(whole)] == [row["id"] for row in rows(5)]
+    assert len(outcome.problems) == 1

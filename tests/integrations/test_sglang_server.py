@@ -1,14 +1,16 @@
 """SGLang's own server on this machine's CPU, with the plug-in, and with the gateway before it: `make test-sglang`.
 
-The model has random weights and writes noise. So a call that comes out valid was made valid by the exported grammar on
-its whole way: SGLang's request, its grammar backend, sampler, detokenizer, the plug-in, the client. What the plug-in
-reads is tried on texts that the test sends to the server's own endpoints for it.
+First, every kind of chat request to a model that says what a test wrote. Then a model of random weights, which writes
+noise. So a call that comes out valid was made valid by the exported grammar on its whole way: SGLang's request, its
+grammar backend, sampler, detokenizer, the plug-in, the client. What the plug-in reads is tried on texts that the test
+sends to the server's own endpoints for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ import openai
 
 from tests.gateway.forced import FUNCTION, SCHEMA, TOOLS, USER, check
 from tests.gateway.servers import application_for, running, started
+from tests.integrations.http_matrix import mistakes
+from tests.integrations.sglang_fleet import OURS, make_model, serving, try_all, wrong_in_sglang
 from tests.integrations.sglang_server import END, write_model
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings
@@ -33,6 +37,18 @@ TEMPLATE = (Path(__file__).parents[1] / "gateway" / "chatml.jinja").read_text()
 # With reasoning, SGLang holds the output to a grammar behind the thought only, and noise never ends one.
 PLAIN: Any = {"chat_template_kwargs": {"enable_thinking": False}}
 TEXT = '<think>\nHm.\n</think>\n\nI book. <tool_call>\n{"name": "book", "arguments": {"day": "monday"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("name", ["Qwen3", "Qwen3-Coder"])  # JSON and tags; `make sglang-http-table` has more
+def test_what_the_model_wrote_is_what_clients_hear(name: str, tmp_path: Path) -> None:
+    model, trials = make_model(name, tmp_path)
+    with serving(model, OURS, tmp_path) as port:
+        heard = try_all(port, trials)
+    found = mistakes(heard, partial(wrong_in_sglang, specials=model.specials))
+    assert not found, "\n".join(found[:20])
+    asked = {trial.kind for trial in trials}
+    assert asked >= {"auto", "required", "named", "one at a time", "cut off", "an answer as JSON"}
+    assert ("malformed" in asked) is (name == "Qwen3")  # between tags, nothing is JSON that could be broken
 
 
 @pytest.fixture(scope="module")
