@@ -1,7 +1,8 @@
 """Where reasoning ends, for every shipped format and every derived fixture: without tools, forced, thinking on and off.
 
 The pair of parsers runs in the stand-in for vLLM. The engine's own gate is played as vLLM plays it: a grammar holds the
-output from the prompt on if the prompt has ended reasoning, else from the token on that ends it.
+output from the prompt on if the prompt has ended reasoning, else from the token on that ends it. Without tools,
+reasoning is read, and a call is the text that the model wrote, markers and all.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("openai")  # http_matrix asks for both clients
+pytest.importorskip("anthropic")
 import toolgram
 from tests.derive.turns import READ_ONLY, TEMPLATES, UNTOLD_ENDS, source
 from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS
+from tests.integrations.http_matrix import ALL
+from tests.integrations.http_shapes import shipped
 from tests.integrations.test_vllm_plugin import GROUPS, hear, vllm
 from tests.integrations.tokenizers_for_tests import Pieces
+from tests.integrations.vllm_heard import bare
 from tests.properties.selection import formats_of, quarter, some
 from tests.streams import calls_of
 from toolgram.events import Content, Reasoning
@@ -232,3 +238,24 @@ def test_a_closing_that_is_several_tokens_is_spelled() -> None:
     assert Served(Pieces(tokens[:3]), "hermes").spelled_closing
     assert Served(Pieces(["<|tool_call|>", *tokens]), "granite_3").spelled_closing
     assert Served(Pieces(["<tool_calls>"]), "apriel").spelled_closing
+
+
+SHAPES = {shape.name.removeprefix("toolgram_"): shape for shape in shipped() if shape.whole is not None}
+
+
+@pytest.mark.parametrize("name", quarter([*SHAPES], "test_a_call_is_text"))
+def test_a_call_is_text(name: str) -> None:
+    shape, fmt = SHAPES[name], toolgram.get_format(name).text_only
+    around = (*shape.special, *shape.around_text)
+    tried = 0
+    for turn in ALL:
+        if shape.whole is None or shape.calls is None or not turn.calls or not shape.can_write(turn):
+            continue
+        if (turn.reasoning and not shape.thinks) or turn.label == "long arguments":
+            continue
+        message = fmt.parse(shape.whole(turn), prefix="")
+        assert bare(message.content, around) == bare(shape.calls(turn), around), turn.label
+        assert bare(message.reasoning) == bare(turn.reasoning), turn.label
+        assert not message.tool_calls
+        tried += 1
+    assert tried
