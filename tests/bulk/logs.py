@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import toolgram
 from toolgram.bulk.rows import RowOptions
-from toolgram.bulk.run import Outcome, Run, run_to_file
+from toolgram.bulk.run import Outcome, Run, run_to_file, run_to_stream
 
 HERMES = toolgram.get_format("hermes")
 OPTIONS = RowOptions("out.text", HERMES, keep=("id",))
@@ -34,14 +34,12 @@ def ignore(rows: int, size: int) -> None:
 
 
 def run(
-    *sources: Path | str,
-    to: Path | str,
-    options: RowOptions = OPTIONS,
-    progress: Callable[[int, int], None] = ignore,
-    **more: Any,
+    *sources: Path | str, output: Any = None, options: Any = OPTIONS, progress: Any = ignore, **more: Any
 ) -> Outcome:
-    """A run from these files to one."""
-    return run_to_file(Run([*map(str, sources)], options, str(to), **more), progress)
+    """A run from these files to one, or to a stream that nobody reads."""
+    named: Any = {name: str(value) if isinstance(value, Path) else value for name, value in more.items()}
+    made = Run([*map(str, sources)], options, output and str(output), **named)
+    return run_to_stream(made, BytesIO(), progress) if output is None else run_to_file(made, progress)
 
 
 def packed(path: Path, data: bytes) -> bytes:

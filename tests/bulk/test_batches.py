@@ -143,6 +143,6 @@ def test_an_empty_page() -> None:
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
-    outcome = run(write_log(tmp_path / "in.jsonl", 4), to=tmp_path / "out.jsonl")
+    outcome = run(write_log(tmp_path / "in.jsonl", 4), output=tmp_path / "out.jsonl")
     write_report(outcome.summary, str(tmp_path / "r.html"), "a run")
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")

@@ -155,7 +155,7 @@ def test_half_a_file(tmp_path: Path, ending: str, workers: int) -> None:
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     expected = by_hand(log).count(b"\n")
     assert expected > COUNT // 5
-    outcome = run(log, to=out, workers=workers)
+    outcome = run(log, output=out, workers=workers)
     answers = read_answers(out)
     assert [answer["line"] for answer in answers] == list(range(1, expected + 1))
     assert [answer["id"] for answer in answers] == list(range(expected))
@@ -254,7 +254,7 @@ def test_the_next_file_is_read(tmp_path: Path, ending: str) -> None:
     damaged = write_log(tmp_path / f"a.{ending}", COUNT)
     damaged.write_bytes(damaged.read_bytes()[:-100])
     whole = write_log(tmp_path / f"b.{ending}", 5)
-    outcome = run(damaged, whole, to=tmp_path / "out.jsonl")
+    outcome = run(damaged, whole, output=tmp_path / "out.jsonl")
     answers = read_answers(tmp_path / "out.jsonl")
     assert [answer["id"] for answer in answers if answer["file"] == str(whole)] == [row["id"] for row in rows(5)]
     assert len(outcome.problems) == 1

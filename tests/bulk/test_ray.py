@@ -39,8 +39,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("target", ["out.jsonl", "out.parquet"])
 def test_the_rows_of_one_process(tmp_path: Path, source: str, target: str) -> None:
     log = write_log(tmp_path / source, COUNT, BAD)
-    alone = run(log, to=tmp_path / f"alone.{target}")
-    together = run(log, to=tmp_path / target, ray=True)
+    alone = run(log, output=tmp_path / f"alone.{target}")
+    together = run(log, output=tmp_path / target, ray=True)
     assert read_answers(tmp_path / target) == read_answers(tmp_path / f"alone.{target}")
     assert together.summary == alone.summary
     assert together.summary.rows == COUNT
@@ -48,7 +48,7 @@ def test_the_rows_of_one_process(tmp_path: Path, source: str, target: str) -> No
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
-    run(log, to=tmp_path / "alone.jsonl")
+    run(log, output=tmp_path / "alone.jsonl")
     killed, answer_batch = tmp_path / "killed", running.answer_batch
 
     def deadly(job: bytes, batch: Any) -> Any:
@@ -58,14 +58,14 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pyte
         return answer_batch(job, batch)
 
     monkeypatch.setattr(running, "answer_batch", deadly)
-    run(log, to=tmp_path / "out.jsonl", ray=True)
+    run(log, output=tmp_path / "out.jsonl", ray=True)
     assert killed.exists()
     assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
 
 
 def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "in.jsonl", COUNT, BAD)
-    run(log, to=tmp_path / "alone.jsonl")
+    run(log, output=tmp_path / "alone.jsonl")
     written: list[str] = []
     again: list[str] = []
     add = Parts.add
@@ -82,9 +82,9 @@ def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Parts, "add", add_some)
     with pytest.raises(KeyboardInterrupt):
-        run(log, to=tmp_path / "out.jsonl", ray=True)
+        run(log, output=tmp_path / "out.jsonl", ray=True)
     monkeypatch.setattr(Parts, "add", add_others)
-    run(log, to=tmp_path / "out.jsonl", ray=True, resume=True)
+    run(log, output=tmp_path / "out.jsonl", ray=True, resume=True)
     assert again
     assert not {*again} & {*written}
     assert read_answers(tmp_path / "out.jsonl") == read_answers(tmp_path / "alone.jsonl")
@@ -92,7 +92,7 @@ def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl.gz").write_bytes(b"plain")
-    outcome = run(tmp_path / "in.jsonl.gz", to=tmp_path / "out.jsonl", ray=True)
+    outcome = run(tmp_path / "in.jsonl.gz", output=tmp_path / "out.jsonl", ray=True)
     assert len(outcome.problems) == 1
     assert "in.jsonl.gz: cannot be read" in str(outcome.problems[0])
 
