@@ -167,7 +167,7 @@ def hears_the_call(address: str) -> None:
     for heard in heard_from(address, *in_every_way(f"Book {CALL}", tools=TOOLS)):
         assert heard.error == "", heard.detail
         assert (heard.content, heard.finish_reason) == ("I book it.", "tool_calls")
-        assert [(name, json.loads(arguments)) for name, arguments in heard.calls] == [("book", ARGUMENTS)]
+        assert heard.made() == [("book", ARGUMENTS)]
 
 
 def ends_and_stops(address: str) -> None:

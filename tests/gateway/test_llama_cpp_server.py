@@ -15,7 +15,6 @@ from typing import Any
 
 import anthropic
 import jsonschema
-import openai
 import pytest
 
 import toolgram
@@ -93,38 +92,25 @@ def test_an_answer_in_a_schema(served: str) -> None:
 
 
 def test_free_text_ends_at_its_limit_and_is_all_there(served: str) -> None:
-    with openai.OpenAI(base_url=f"{served}/v1", api_key="x", max_retries=0, timeout=60) as client:
-        for limit in (1, 7):
-            asked: Any = {"model": "m", "messages": USER, "max_tokens": limit, "seed": limit}
-            whole = client.chat.completions.create(**asked)
-            chunks = list(client.chat.completions.create(**asked, stream=True))
-            text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
-            assert whole.choices[0].finish_reason in ("length", "stop")
-            assert text == (whole.choices[0].message.content or "")
-            assert whole.usage is not None
-            assert whole.usage.completion_tokens <= limit
+    for limit in (1, 7):
+        asked = Request(0, limit=limit, extra={"seed": limit}, said="Book.")
+        whole, streamed = heard_from(served, asked, replace(asked, pace=1))
+        assert whole.finish_reason in ("length", "stop")
+        assert (streamed.content or "") == (whole.content or "")
+        assert whole.usage["completion_tokens"] <= limit
 
 
 def test_a_call_cut_at_every_length(llama: str) -> None:
     app, _ = asyncio.run(application_for(Settings(llama, fmt=toolgram.get_format("hermes"))))
-    with running(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0) as client:
-        for limit in range(1, 40, 4):
-            completion: Any = client.chat.completions.create(
-                model="m",
-                messages=USER,
-                tools=TOOLS,
-                tool_choice="required",
-                parallel_tool_calls=False,
-                reasoning_effort="none",
-                logit_bias=END,
-                seed=5,
-                max_tokens=limit,
-            )
-            choice = completion.choices[0]
-            if choice.finish_reason == "tool_calls":
-                check("book", choice.message.tool_calls[0].function.arguments)
+    forced = Request(0, tools=TOOLS, choice="required", parallel=False, said="Book.")
+    forced = replace(forced, extra={"reasoning_effort": "none", "logit_bias": END, "seed": 5})
+    with running(app) as address:
+        for heard in heard_from(address, *(replace(forced, limit=limit) for limit in range(1, 40, 4))):
+            assert heard.error == "", heard.detail
+            if heard.finish_reason == "tool_calls":
+                check("book", heard.calls[0][1])
             else:
-                assert choice.finish_reason == "length"
+                assert heard.finish_reason == "length"
 
 
 def test_the_model_file_says_its_template_and_tokens(model: Path) -> None:

@@ -154,9 +154,8 @@ def test_a_thought_that_the_model_opens(served: str, server: tuple[str, str]) ->
 def test_a_thought_that_the_prompt_opens_is_heard(server: tuple[str, str], folder: Path) -> None:
     with gateway(*server, folder, THINKING) as address:
         for said in heard_from(address, *in_every_way(f"Book {OPENED}", tools=TOOLS)):
-            assert (said.reasoning or "").strip() == "Tuesday is not."
-            assert said.content == "Monday, then."
-            assert json.loads(said.calls[0][1]) == ARGUMENTS
+            assert ((said.reasoning or "").strip(), said.content) == ("Tuesday is not.", "Monday, then.")
+            assert said.made() == [("book", ARGUMENTS)]
 
 
 @pytest.mark.skipif("mlx" not in KINDS, reason="MLX-LM is not here: `make test-mlx` has it")

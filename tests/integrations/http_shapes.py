@@ -96,72 +96,47 @@ class Shape:
 
     def write(self, turn: Turn, state: str) -> str | None:
         """What the model writes behind a prompt in this state; None where it cannot say that."""
-        if self.calls is None:
+        if self.calls is None or not self.can_write(turn):
             return None
-        opening, closing = self.think
         if turn.reasoning and (state == CLOSED or not self.reasons):
             return None
-        if not self.can_write(turn):
-            return None
-        if self.whole is not None:
-            return self._behind_plain_prompt(turn, self.whole(turn), state)
-        before = {OPEN: f"{turn.reasoning}{closing}", CLOSED: ""}.get(
-            state, f"{opening}{turn.reasoning}{closing}" if turn.reasoning else ""
-        )
-        return before + self.calls(turn)
-
-    def _behind_plain_prompt(self, turn: Turn, text: str, state: str) -> str | None:
-        """A whole turn behind what the prompt has begun: a message, or a thought, and then a model thinks in no other
-        way."""
-        if not self.begun:
-            return text
-        if self.opens_message:
-            return text.removeprefix(self.begun)
-        if bool(turn.reasoning) != (state == OPEN):
-            return None
-        return text.removeprefix(self.begun)
+        if self.whole is None:
+            opening, closing = self.think
+            told = f"{opening}{turn.reasoning}{closing}" if turn.reasoning else ""
+            return {OPEN: f"{turn.reasoning}{closing}", CLOSED: ""}.get(state, told) + self.calls(turn)
+        if self.begun and not self.opens_message and bool(turn.reasoning) != (state == OPEN):
+            return None  # where the prompt begins a thought, a model thinks in no other way
+        return self.whole(turn).removeprefix(self.begun)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _joined(turn: Turn, calls: str, between: str = "\n") -> str:
-    return between.join(part for part in (turn.content, calls, turn.after) if part)
-
-
-def _functions(turn: Turn) -> str:
-    return _joined(turn, WRITERS["qwen3_coder"](Turn("", calls=turn.calls)), "\n\n")
+def _joined(name: str, between: str, turn: Turn) -> str:
+    """Content, the calls in the notation of a shipped format, and the text behind them."""
+    return between.join(part for part in (turn.content, WRITERS[name](Turn("", calls=turn.calls)), turn.after) if part)
 
 
 def _functions_and_line(turn: Turn) -> str:
-    return _functions(turn) + ("\n" if turn.calls and not turn.after else "")
-
-
-def _minimax(turn: Turn) -> str:
-    return _joined(turn, WRITERS["minimax_m2"](Turn("", calls=turn.calls)))
+    return _joined("qwen3_coder", "\n\n", turn) + ("\n" if turn.calls and not turn.after else "")
 
 
 def _nemo(turn: Turn) -> str:
-    made = [
-        {"name": name, "arguments": given, "id": f"callid{place:03}"} for place, (name, given) in enumerate(turn.calls)
-    ]
-    return turn.content + (f"[TOOL_CALLS]{_json(made)}" if made else "") + turn.after
+    made = [{"name": name, "arguments": given, "id": f"callid{at:03}"} for at, (name, given) in enumerate(turn.calls)]
+    return turn.content + (f"[TOOL_CALLS]{json.dumps(made, ensure_ascii=False)}" if made else "") + turn.after
 
 
 def _shipped(name: str) -> Callable[[Turn], str]:
     """The notation of a shipped format, without reasoning."""
-
-    def write(turn: Turn) -> str:
-        return WRITERS[name](Turn(turn.label, "", turn.content, turn.calls, turn.after))
-
-    return write
+    return lambda turn: WRITERS[name](replace(turn, reasoning=""))
 
 
 _LIKE_A_TOKEN = re.compile(r"<[|｜]\w+[|｜]>")
 _QWEN = ("<|im_start|>", "<|im_end|>")
 _THINK = ("<think>", "</think>")
-_OWN = {"functions": _functions, "functions_and_line": _functions_and_line, "minimax": _minimax, "nemo": _nemo}
+_OWN: dict[str, Callable[[Turn], str]] = {
+    "functions": partial(_joined, "qwen3_coder", "\n\n"),
+    "functions_and_line": _functions_and_line,
+    "minimax": partial(_joined, "minimax_m2", "\n"),
+    "nemo": _nemo,
+}
 
 
 def _read(value: Any) -> Any:

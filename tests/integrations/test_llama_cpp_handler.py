@@ -66,16 +66,12 @@ def test_a_stream() -> None:
     assert [call[1:] for call in found.calls] == [("get_time", '{"zone": "Grüße"}')]
 
 
-def test_a_limit_is_the_finish_reason() -> None:
+def test_a_limit_is_the_finish_reason_and_a_prompt_that_does_not_fit_an_error_at_once() -> None:
     assert choice(model(CALL), tools=TOOLS, max_tokens=30)["finish_reason"] == "length"
     room = len(f"<|im_start|>user\nHi{END}\n<|im_start|>assistant\n") - 3 * len(END) + 12
     full = ask(model("x" * 500, context=room))
-    assert full["choices"][0]["finish_reason"] == "length"
-    assert full["usage"]["total_tokens"] == room
+    assert (full["choices"][0]["finish_reason"], full["usage"]["total_tokens"]) == ("length", room)
     assert choice(model("ok"), max_tokens=-1)["finish_reason"] == "stop"
-
-
-def test_a_prompt_that_does_not_fit_is_an_error_at_once() -> None:
     llama = model("ok", context=20)
     with pytest.raises(ToolgramError, match="the prompt has"):
         ask(llama, stream=True)
@@ -127,11 +123,8 @@ def test_text_of_special_tokens_opens_no_turn() -> None:
 def test_a_spelled_marker_is_no_special_token() -> None:
     """A marker that the model spells is text; here its letters are tokens, and not the token."""
 
-    class Spelled(Llama):
-        def generate(self, tokens: list[int], **options: Any) -> Iterator[int]:
-            yield from [*self.says.encode(), 257]
-
-    llama = Spelled(CALL, TEMPLATE, ["<|im_start|>", "<tool_call>", "</tool_call>"])
+    llama = model(CALL)
+    llama.generate = lambda tokens, **options: iter([*CALL.encode(), 257])  # type: ignore[method-assign]
     said = choice(llama, tools=TOOLS)
     special = set(toolgram.derive_format(TEMPLATE).program.special.values())
     assert (said["message"].get("tool_calls") is None) == ("<tool_call>" in special)
@@ -167,13 +160,10 @@ def test_what_is_refused(options: Any, problem: str) -> None:
         ask(model("ok"), **options)
 
 
-def test_a_model_without_template_needs_one() -> None:
+def test_a_model_without_template_needs_one_and_the_handler_has_a_name(handlers: dict[str, Any]) -> None:
     llama = Llama("ok", None, [])
     with pytest.raises(ToolgramError, match="no chat template"):
         ask(llama)
     assert choice(llama, handler(template=TEMPLATE))["message"]["content"] == "ok"
-
-
-def test_the_name_of_the_handler(handlers: dict[str, Any]) -> None:
     import_module(llama_stand_in.MODULE).register(calls="whole")
     assert choice(model("ok"), handlers["toolgram"])["message"]["content"] == "ok"

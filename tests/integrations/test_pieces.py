@@ -102,24 +102,14 @@ def test_pieces_are_the_text(size: int) -> None:
     assert whole == [(BY_ID[number], number) for number in IDS if number in BY_ID]
 
 
-def test_a_tokenizer_that_leaves_out_a_blank() -> None:
-    """Text after a special token is decoded with it."""
-    ids = [*meant(G), *spelled(f" so {F} and "), *meant(G)]
-    message = read(served(ids, 10_000), TokenText(BY_ID, Bytes(trims=True).decode))
-    assert [call.name for call in message.tool_calls] == ["g", "g"]
-
-
 @pytest.mark.parametrize("size", [1, 4, 10_000])
 def test_tokens_that_a_server_leaves_out_call_nothing(size: int) -> None:
     """Without the text of special tokens, a quoted call is none, whatever ids came."""
     ids = [*meant(G), *spelled(QUOTED)]
-    deltas = []
-    for at in range(0, len(ids), size):
-        part = ids[at : at + size]
-        deltas.append((Bytes().decode([each for each in part if each not in BY_ID]), part))
-    parser_text = "".join(text for text, _ in deltas)
+    parts = [ids[at : at + size] for at in range(0, len(ids), size)]
+    deltas = [(Bytes().decode([each for each in part if each not in BY_ID]), part) for part in parts]
     message = read(deltas, TokenText(BY_ID, Bytes().decode))
-    assert message.content == parser_text
+    assert message.content == "".join(text for text, _ in deltas)
     assert not message.tool_calls
 
 
@@ -131,10 +121,20 @@ def test_what_cannot_be_decoded_is_read_by_its_ids() -> None:
         assert [each.kind for each in message.anomalies] == ([] if calls else ["ambiguous_ids"])
 
 
-def test_ids_after_such_a_place_count_again() -> None:
-    tokens = TokenText(BY_ID, Bytes().decode)
-    deltas = [("another text", spelled("text")), ("Hi" + G, meant(G)), *served(IDS, 3, held=4)]
-    assert [call.name for call in read(deltas, tokens).tool_calls] == ["g", "g"]
+BLANK = [*meant(G), *spelled(f" so {F} and "), *meant(G)]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "trims"),
+    [
+        ([*served(BLANK, 10_000)], True),  # text after a special token is decoded with it
+        ([("another text", spelled("text")), ("Hi" + G, meant(G)), *served(IDS, 3, held=4)], False),
+    ],
+    ids=["a tokenizer that leaves out a blank", "ids after a text that is not theirs"],
+)
+def test_ids_count_again(deltas: Deltas, trims: bool) -> None:
+    message = read(deltas, TokenText(BY_ID, Bytes(trims).decode))
+    assert [call.name for call in message.tool_calls] == ["g", "g"]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

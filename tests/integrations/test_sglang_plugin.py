@@ -23,6 +23,7 @@ import toolgram
 from tests.integrations import sglang_stand_in
 from tests.integrations.cases import TOOLS, cases
 from tests.integrations.tokenizers_for_tests import Pieces
+from tests.integrations.vllm_heard import Heard
 from tests.json_prefix import is_json
 from tests.properties.selection import every_format
 from tests.strategies import outputs
@@ -81,23 +82,23 @@ class Pair:
         return rest, thought, []
 
     def streamed(self, text: str, size: int) -> tuple[str, str, list[tuple[str, str]]]:
-        contents, thoughts, heard = [], [], list[list[str]]()
+        heard = Heard("", "")
         pieces: list[str | None] = [text[at : at + size] for at in range(0, len(text), size)]
         for piece in [*pieces, None]:
             end = piece is None
             thought, rest = self.thoughts.parse_stream_end() if end else self.thoughts.parse_stream_chunk(piece)
-            thoughts.append(thought or "")
+            heard.say(reasoning=thought)
             results = [self.calls.parse_stream_chunk(rest)] if rest else []
             for normal_text, items in [*results, *([self.calls.parse_stream_end()] if end else [])]:
-                contents.append(normal_text)
+                heard.say(normal_text)
                 for item in items:
-                    if item.tool_index == len(heard):
+                    if item.tool_index == len(heard.calls):
                         assert item.name
-                        heard.append([item.name, ""])
+                        heard.begin("", item.name)
                     else:
                         assert item.name is None
-                    heard[item.tool_index][1] += item.parameters
-        return "".join(contents), "".join(thoughts), [(name, arguments) for name, arguments in heard]
+                    heard.go_on(item.parameters, item.tool_index)
+        return heard.content or "", heard.reasoning or "", heard.calls
 
 
 def test_the_entry_point() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ import pytest
 pytest.importorskip("tests.integrations.sglang_server")  # first: declares what torchvision asks for when it is imported
 pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` builds an environment with it")
 
-import anthropic
 import httpx
-import openai
 
-from tests.gateway.forced import FUNCTION, SCHEMA, TOOLS, USER, check
+from tests.gateway.forced import FUNCTION, TOOLS, check
+from tests.gateway.hearing import Request, heard_from
 from tests.gateway.servers import application_for, running, started
+from tests.integrations.http_clients import CHAT, MESSAGES
 from tests.integrations.http_matrix import mistakes
 from tests.integrations.sglang_fleet import OURS, make_model, serving, try_all, wrong_in_sglang
 from tests.integrations.sglang_server import END, write_model
@@ -35,7 +36,8 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 TEMPLATE = (Path(__file__).parents[1] / "gateway" / "chatml.jinja").read_text()
 # With reasoning, SGLang holds the output to a grammar behind the thought only, and noise never ends one.
-PLAIN: Any = {"chat_template_kwargs": {"enable_thinking": False}}
+PLAIN: Any = {"enable_thinking": False}
+FORCED = Request(0, CHAT, None, TOOLS, "required", False, limit=2000, extra={"temperature": 1.0}, said="Book.")
 TEXT = '<think>\nHm.\n</think>\n\nI book. <tool_call>\n{"name": "book", "arguments": {"day": "monday"}}\n</tool_call>'
 
 
@@ -61,26 +63,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def chat(address: str) -> Any:
-    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=120)
-
-
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "book"}}])
-def test_forced_calls_are_valid(server: str, choice: Any) -> None:
-    asked: Any = {
-        "model": "m", "messages": USER, "tools": TOOLS, "tool_choice": choice, "parallel_tool_calls": False,
-        "max_tokens": 2000, "temperature": 1.0, "extra_body": PLAIN,
-    }  # fmt: skip
-    with chat(server) as client:
-        whole = client.chat.completions.create(**asked).choices[0]
-        assert whole.finish_reason == "tool_calls"
-        (call,) = whole.message.tool_calls
-        check(call.function.name, call.function.arguments)
-        pieces = [chunk.choices[0].delta for chunk in client.chat.completions.create(**asked, stream=True)]
-    calls = [call for delta in pieces for call in delta.tool_calls or ()]
-    assert {call.index for call in calls} == {0}
-    assert len([call for call in calls if call.id]) == 1
-    check(calls[0].function.name, "".join(call.function.arguments or "" for call in calls))
+@pytest.mark.parametrize("choice", ["required", "book"])
+def test_forced_calls_are_valid(server: str, choice: str) -> None:
+    asked = replace(FORCED, choice=choice, template=PLAIN)
+    whole, streamed = heard_from(server, asked, replace(asked, pace=1))
+    assert whole.finish_reason == "tool_calls"
+    for heard in (whole, streamed):
+        assert (heard.error, len(heard.calls)) == ("", 1), heard.detail
+        check(*heard.calls[0])
 
 
 def test_what_the_server_reads_with_the_plug_in(server: str) -> None:
@@ -97,14 +87,11 @@ def test_what_the_server_reads_with_the_plug_in(server: str) -> None:
 
 
 def test_an_answer_without_tools_is_text(server: str) -> None:
-    extras: list[dict[str, Any]] = [PLAIN, {}]
-    with chat(server) as client:
-        for extra in extras:  # the prompt begins no thought, and noise begins none
-            asked: Any = {"model": "m", "messages": USER, "max_tokens": 12, "extra_body": extra}
-            whole = client.chat.completions.create(**asked).choices[0]
-            assert whole.finish_reason == "length"
-            assert whole.message.content
-            assert not whole.message.tool_calls
+    """The prompt begins no thought, and noise begins none."""
+    plain = Request(0, limit=12, said="Book.")
+    for heard in heard_from(server, plain, replace(plain, template=PLAIN)):
+        assert (heard.error, heard.finish_reason, heard.calls) == ("", "length", []), heard.detail
+        assert heard.content
 
 
 @pytest.fixture(scope="module")
@@ -117,27 +104,9 @@ def gateway(server: str) -> Iterator[str]:
 
 
 def test_the_gateway_before_the_server(gateway: str) -> None:
-    with chat(gateway) as client:
-        asked: Any = {
-            "model": "m", "messages": USER, "tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False,
-            "max_tokens": 2000, "temperature": 1.0,
-        }  # fmt: skip
-        message = client.chat.completions.create(**asked).choices[0].message
-        check(message.tool_calls[0].function.name, message.tool_calls[0].function.arguments)
-        with client.chat.completions.stream(**asked) as stream:
-            final = stream.get_final_completion().choices[0].message
-        check(final.tool_calls[0].function.name, final.tool_calls[0].function.arguments)
-        short = client.chat.completions.create(model="m", messages=USER, max_tokens=5)
-        assert short.choices[0].finish_reason == "length"
-        assert short.usage.completion_tokens == 5
-    with anthropic.Anthropic(base_url=gateway, api_key="x", max_retries=0, timeout=120) as client:
-        tool: Any = {"name": "book", "description": "d", "input_schema": SCHEMA}
-        said = client.messages.create(
-            model="m",
-            max_tokens=2000,
-            messages=USER,
-            tools=[tool],
-            tool_choice={"type": "any", "disable_parallel_tool_use": True},
-        )
-        used = next(block for block in said.content if block.type == "tool_use")
-        check(used.name, used.input)
+    ways = [replace(FORCED, api=api, pace=pace) for api in (CHAT, MESSAGES) for pace in (None, 1)]
+    for heard in heard_from(gateway, *ways):
+        assert (heard.error, heard.finish_reason) == ("", "tool_calls"), heard.detail
+        check(*heard.calls[0])
+    (short,) = heard_from(gateway, Request(0, limit=5, said="Book."))
+    assert (short.finish_reason, short.usage["completion_tokens"]) == ("length", 5)

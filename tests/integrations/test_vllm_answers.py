@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -160,19 +159,17 @@ def test_a_tokenizer_that_gives_nothing_warns_once_and_passes_text(name: str, mo
 
 def test_the_surface_is_where_it_was() -> None:
     """Every member that vLLM is known to read, with the signature it is known to call: a move is one failing line."""
+    of_tools = (
+        "adjust_request get_structural_tag extract_tool_calls extract_tool_calls_streaming "
+        "get_remaining_unstreamed_args"
+    )
+    of_reasoning = (
+        "adjust_request is_reasoning_end is_reasoning_end_streaming extract_content_ids count_reasoning_tokens "
+        "extract_reasoning extract_reasoning_streaming has_engine_confirmed_reasoning_end set_prompt_token_ids"
+    )
     for base, ours, names in (
-        (
-            ToolParser,
-            vllm_parsers.ToolgramToolParser,
-            "adjust_request get_structural_tag extract_tool_calls extract_tool_calls_streaming "
-            "get_remaining_unstreamed_args",
-        ),
-        (
-            ReasoningParser,
-            vllm_parsers.ToolgramReasoningParser,
-            "adjust_request is_reasoning_end is_reasoning_end_streaming extract_content_ids count_reasoning_tokens "
-            "extract_reasoning extract_reasoning_streaming has_engine_confirmed_reasoning_end set_prompt_token_ids",
-        ),
+        (ToolParser, vllm_parsers.ToolgramToolParser, of_tools),
+        (ReasoningParser, vllm_parsers.ToolgramReasoningParser, of_reasoning),
     ):
         for name in (each for each in names.split() if hasattr(base, each) or not OLD):
             theirs = inspect.signature(getattr(base, name)).parameters
@@ -242,8 +239,7 @@ def test_beside_a_parser_of_vllm(tools: str, reasoning: str) -> None:
     ids = server.tokenizer.encode(HERMES)
     for heard in (server.whole(ids, server.request(TOOLS)), server.stream(ids, server.request(TOOLS), 1)):
         assert heard.reasoning == "Hm."
-        calls = [(name, json.loads(arguments)) for name, arguments in heard.calls]
-        assert calls == [(name, json.loads(arguments)) for name, arguments in ways.BOTH]
+        assert heard.made() == [("get_weather", {"city": "Paris"}), ("get_time", {})]
 
 
 @pytest.mark.parametrize("choice", ["required", "get_weather"])
@@ -302,15 +298,10 @@ def test_a_grammar_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPa
         asyncio.get_running_loop().call_later(0.01, loop_went_on.set)
         return ([],), ({"type": "token", "prompt_token_ids": [0]},)
 
-    model = SimpleNamespace(
-        multimodal_config=None, enable_prompt_embeds=False, max_model_len=1000, is_encoder_decoder=False
-    )
-    tokenizer = SimpleNamespace(
-        tokenizer=server.tokenizer, get_tokenizer=lambda: server.tokenizer, render_chat_async=rendered
-    )
-    itself = SimpleNamespace(
-        renderer=tokenizer, model_config=model, trust_request_mm_kwargs=False, reasoning_effort_map=None
-    )
+    new = SimpleNamespace
+    model = new(multimodal_config=None, enable_prompt_embeds=False, max_model_len=1000, is_encoder_decoder=False)
+    tokenizer = new(tokenizer=server.tokenizer, get_tokenizer=lambda: server.tokenizer, render_chat_async=rendered)
+    itself = new(renderer=tokenizer, model_config=model, trust_request_mm_kwargs=False, reasoning_effort_map=None)
     request = server.request(TOOLS, tool_choice="required")
     asyncio.run(renderer.preprocess_chat(itself, request, [], None, "auto", None, parser=server.parser_cls))
     assert asked == [True]
@@ -346,6 +337,13 @@ def formed(prompt: str, tools: Any, **asked: Any) -> Any:
     """A request to a server for Hermes, as it goes to the engine."""
     server = server_of()
     return sent(server, server.request(tools, **asked), prompt)
+
+
+def response_request(tools: list[Any], **asked: Any) -> Any:
+    """A request for an answer of this form, as a client of Responses sends it."""
+    form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
+    declared = [{"type": "function", "strict": True, **tool["function"]} for tool in tools]
+    return ResponsesRequest(model="model", input="Go.", text=form, tools=declared, **asked)
 
 
 def accepted(request: Any) -> Callable[[str], bool]:
@@ -392,13 +390,10 @@ def test_an_answer_has_the_form_that_was_asked_for(form: str) -> None:
 
 @since_033
 def test_responses_tell_the_client_what_it_asked_for() -> None:
-    server = server_of()
-    form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
-    declared = [{"type": "function", "strict": True, **tool["function"]} for tool in TOOLS]
-    for tools in (None, declared):
-        request = ResponsesRequest(model="model", input="Go.", text=form, tools=tools or [])
+    for tools in ([], TOOLS):
+        request = response_request(tools)
         asked = request.text
-        request = sent(server, request)
+        request = sent(server_of(), request)
         assert request.text == asked
         assert request._grammar_from_parser
         tag = request.to_sampling_params(100, {}).structured_outputs.structural_tag
@@ -484,12 +479,8 @@ def test_a_thought_that_goes_on_is_not_one_that_has_ended() -> None:
 @since_033
 @pytest.mark.parametrize("mode", ["auto", "required"])
 def test_of_allowed_tools_only_these_may_be_called_in_place_of_an_answer(mode: str) -> None:
-    server = server_of()
-    declared = [{"type": "function", "strict": False, **tool["function"]} for tool in TOOLS]
     allowed = {"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": "get_weather"}]}
-    form = {"format": {"type": "json_schema", "name": "f", "schema": SCHEMA}}
-    request = ResponsesRequest(model="model", input="Go.", text=form, tools=declared, tool_choice=allowed)
-    request = sent(server, request)
+    request = sent(server_of(), response_request(TOOLS, tool_choice=allowed))
     takes = tag_accepts(request.extract_structured_outputs().structural_tag)
     assert takes('{"a": 1}') == (mode == "auto")
     assert takes(WEATHER)

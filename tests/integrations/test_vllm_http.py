@@ -29,7 +29,6 @@ from tests.integrations.http_fleet import ROOT, START, Fleet, flags_of, make_mod
 from tests.integrations.http_matrix import Model, Trial, mistakes, wrong
 from tests.integrations.http_shapes import shapes
 from tests.integrations.scripted_engine import SLOW
-from tests.integrations.vllm_heard import Heard
 from tests.integrations.writers import Turn
 from tests.json_prefix import value_of
 
@@ -93,18 +92,13 @@ def asked(fleet: Fleet, *asks: Ask, name: str = "toolgram Qwen3") -> list[Any]:
     return asyncio.run(together())
 
 
-def made_by(heard: Heard) -> list[tuple[str, Any]]:
-    """The calls, with the values of their arguments."""
-    return [(name, json.loads(given)) for name, given in heard.calls]
-
-
 @pytest.mark.parametrize("api", APIS)
 def test_every_grouping_of_a_call_and_the_text_behind_it(api: str, fleet: Fleet) -> None:
     """Also where a step holds the end of the arguments, the text and the end of the turn."""
     script = SCRIPTS["Qwen3"]["text after"]
     for (heard,) in asked(fleet, *(Ask(script, api, pace, TOOLS) for pace in (None, *range(40)))):
         assert heard.error == ""
-        assert made_by(heard) == [_CALL]
+        assert heard.made() == [_CALL]
         assert (heard.content or "").strip() == "And that was that."
 
 
@@ -124,7 +118,7 @@ def test_two_answers_with_logprobs_and_usage(pace: int | None, fleet: Fleet) -> 
     assert len(heard) == 2
     for answer in heard:
         assert answer.error == ""
-        assert made_by(answer) == [_CALL]
+        assert answer.made() == [_CALL]
         assert answer.finish_reason == "tool_calls"
         assert answer.usage["completion_tokens"] == 2 * tokens
     if pace is None:
@@ -215,7 +209,7 @@ def test_two_hundred_streams_at_once(fleet: Fleet) -> None:
     asks = [Ask(known[("call", "text after")[n % 2]], APIS[n % 3], (1, 3)[n % 2], TOOLS) for n in range(STREAMS)]
     answers = asked(fleet, *asks)
     assert all(not heard.error for (heard,) in answers)
-    assert all(made_by(heard) == [_CALL] for (heard,) in answers)
+    assert all(heard.made() == [_CALL] for (heard,) in answers)
 
 
 def test_clients_that_hang_up_leave_the_server_well(fleet: Fleet) -> None:
@@ -334,7 +328,7 @@ def test_nothing_is_lost_where_a_server_is_configured_wrongly(
         assert not answer.calls
         assert "get_weather" in (answer.content or "")
     else:
-        assert made_by(answer) == [_CALL]
+        assert answer.made() == [_CALL]
 
 
 @pytest.mark.parametrize("name", WARNINGS)

@@ -44,14 +44,10 @@ def test_a_class_that_vllm_composes_inherits_from_the_driver() -> None:
 
 
 @pytest.mark.parametrize("name", patches.DRIVEN)
-def test_the_driver_overrides_what_there_is(name: str) -> None:
+def test_the_driver_overrides_what_there_is_and_leaves_a_class_with_other_methods_alone(name: str) -> None:
+    """With one warning, and each of the two parsers works alone."""
     assert patches.takes(getattr(DelegatingParser, name), *patches.DRIVEN[name])
     assert name in Driver.__dict__ or name == "parse_delta", "which is replaced for one delta, in each object"
-
-
-@pytest.mark.parametrize("name", patches.DRIVEN)
-def test_a_class_with_other_methods_is_left_alone(name: str) -> None:
-    """With one warning, and each of the two parsers works alone."""
     warn_once.cache_clear()
     base = type("DelegatingParser", (DelegatingParser,), {name: lambda self, *, other: None})
     owners = [type("Composed", (base,), {}) for _ in range(2)]
@@ -80,25 +76,19 @@ def test_nothing_is_changed_if_that_is_switched_off(monkeypatch: pytest.MonkeyPa
     patches.apply_patches.cache_clear()
 
 
-def test_quick_messages_equal_the_constructors() -> None:
+def test_quick_messages_equal_the_constructors_and_share_nothing() -> None:
     assert patches.quick_content is not surface.content_delta, "this version of pydantic needs another way"
     first, second = patches.quick_content("a"), patches.quick_content("b")
     first.tool_calls.append(3)
     first.content = "c"
     assert second.tool_calls == []
     assert second == surface.content_delta("b")
-    assert patches.quick_arguments(2, "{}") == surface.arguments_delta(2, "{}")
-
-
-def test_quick_messages_share_nothing() -> None:
     first, second = patches.quick_arguments(2, "{"), patches.quick_arguments(2, "{")
     first.content, first.later = "c", 1
     first.tool_calls[0].id = first.tool_calls[0].function.name = "d"
-    assert second == surface.arguments_delta(2, "{")
-    assert second.model_dump_json(exclude_unset=True) == surface.arguments_delta(2, "{").model_dump_json(
-        exclude_unset=True
-    )
-    assert patches.quick_arguments(2, "{") == second
+    made = surface.arguments_delta(2, "{")
+    assert second == made == patches.quick_arguments(2, "{")
+    assert second.model_dump_json(exclude_unset=True) == made.model_dump_json(exclude_unset=True)
 
 
 def test_responses_write_the_arguments_of_an_open_call_first() -> None:

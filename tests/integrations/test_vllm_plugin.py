@@ -19,6 +19,7 @@ import toolgram
 from tests.integrations import stand_in
 from tests.integrations.cases import TOOLS, cases, meant
 from tests.integrations.tokenizers_for_tests import Pieces
+from tests.integrations.vllm_heard import Heard
 from tests.properties.selection import every_format
 
 FORMATS = toolgram.format_names()
@@ -34,25 +35,22 @@ def vllm() -> Iterator[Any]:
 
 def hear(tokenizer: Any, kind: Any, ids: list[int], request: Any, prompt: list[int], group: int) -> tuple[Any, ...]:
     """What a client adds up from a stream; `group` 0 is one delta."""
-    content = reasoning = ""
-    calls: list[list[str]] = []
+    heard = Heard()
     parser = kind(tokenizer, request.tools)
     starts = range(0, len(ids), group or len(ids))
     for start in starts:
         some = ids[start : start + (group or len(ids))]
         delta = parser.parse_delta(tokenizer.decode(some), some, request, prompt, finished=start == starts[-1])
-        if delta is None:
-            continue
-        content += delta.content or ""
-        reasoning += delta.reasoning or ""
-        for call in delta.tool_calls:
-            if call.index == len(calls):
+        heard.say(*((delta.content, delta.reasoning) if delta else ()))
+        for call in delta.tool_calls if delta else ():
+            if call.index == len(heard.calls):
                 assert call.id
                 assert call.type == "function"
-                calls.append(["", ""])
-            calls[call.index][0] += call.function.name or ""
-            calls[call.index][1] += call.function.arguments or ""
-    return content if content.strip() else None, reasoning or None, [tuple(call) for call in calls]
+                heard.begin(call.id, call.function.name)
+            else:
+                assert not call.function.name
+            heard.go_on(call.function.arguments or "", call.index)
+    return heard.content if (heard.content or "").strip() else None, heard.reasoning, heard.calls
 
 
 @every_format
@@ -78,7 +76,7 @@ def test_every_case(name: str, vllm: Any) -> None:
 
 @pytest.fixture
 def hermes(vllm: Any) -> tuple[Any, Any]:
-    specials = list(toolgram.get_format("hermes").program.special.values())
+    specials = [*toolgram.get_format("hermes").program.special.values()]
     return Pieces(specials), stand_in.compose("toolgram_hermes", "toolgram_hermes")
 
 
@@ -105,8 +103,7 @@ def test_special_tokens_stay_in_the_text_where_they_are_needed(hermes: tuple[Any
     tokenizer, kind = hermes
     parser = kind(tokenizer, stand_in.request(TOOLS).tools)
     request = parser.tool_parser.adjust_request(stand_in.request(TOOLS, spaces_between_special_tokens=True))
-    assert request.skip_special_tokens is False
-    assert request.spaces_between_special_tokens is False
+    assert (request.skip_special_tokens, request.spaces_between_special_tokens) == (False, False)
     assert parser.tool_parser.adjust_request(stand_in.request(None)).skip_special_tokens is True
     plain = kind(Pieces(), None).tool_parser
     assert plain.adjust_request(stand_in.request(TOOLS)).skip_special_tokens is True, "there are none"
@@ -197,10 +194,10 @@ def test_a_moved_module_is_said_plainly() -> None:
 
 
 def test_the_entry_point_is_declared() -> None:
-    found = [each for each in entry_points(group="vllm.general_plugins") if each.name == "toolgram"]
+    found = [each.value for each in entry_points(group="vllm.general_plugins", name="toolgram")]
     if not found:
         pytest.skip("this installation is older than the entry point: pip install -e . again")
-    assert found[0].value == "toolgram.integrations.vllm:register"
+    assert found == ["toolgram.integrations.vllm:register"]
 
 
 def test_a_request_is_adjusted_beside_the_event_loop(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +234,6 @@ def test_a_vllm_that_is_too_old_gives_one_line_and_no_names(caplog: pytest.LogCa
         vars(tools)["ToolParser"] = type("ToolParser", (), {})
         import_module("toolgram.integrations.vllm").register()
         assert "toolgram" not in tools.ToolParserManager.list_registered()
-    said = [record.getMessage() for record in caplog.records if "toolgram" in record.getMessage()]
-    assert len(said) == 1, "though the module and vLLM both register the names"
-    assert "0.23.1" in said[0]
-    assert "0.31 or newer" in said[0]
+    (said,) = [record.getMessage() for record in caplog.records if "toolgram" in record.getMessage()]
+    assert "0.23.1" in said, "once, though the module and vLLM both register the names"
+    assert "0.31 or newer" in said

@@ -25,15 +25,9 @@ class Pieces:
     name_or_path = "pieces"
 
     def __init__(
-        self,
-        specials: Sequence[str] = (),
-        added: Sequence[str] = (),
-        size: int = 1,
-        chat_template: Any = None,
-        eos_token: str = EOS,
+        self, specials: Any = (), added: Any = (), size: int = 1, chat_template: Any = None, eos_token: str = EOS
     ) -> None:
-        self.chat_template = chat_template
-        self.eos_token = eos_token
+        self.chat_template, self.eos_token = chat_template, eos_token
         self.all_special_tokens = list(dict.fromkeys([self.bos_token, eos_token, *specials]))
         self._added = list(dict.fromkeys([*self.all_special_tokens, *added]))
         self.all_special_ids = [self._added.index(text) for text in self.all_special_tokens]
@@ -69,8 +63,7 @@ class Pieces:
         return [self.token(letter) for letter in text]
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = False, **options: Any) -> str:
-        skipped = set(self.all_special_ids) if skip_special_tokens else set()
-        return "".join(self._texts[number] for number in ids if number not in skipped)
+        return "".join(self.convert_ids_to_tokens(ids, skip_special_tokens))
 
     def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = False) -> list[str]:
         skipped = set(self.all_special_ids) if skip_special_tokens else set()

@@ -20,6 +20,7 @@ from vllm.parser import ParserManager
 from vllm.parser.abstract_parser import Parser
 from vllm.plugins import load_general_plugins
 from vllm.reasoning import ReasoningParser
+from vllm.sampling_params import SamplingParams
 from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
 import toolgram
@@ -101,13 +102,9 @@ class Server:
 
     def texts(self, ids: Sequence[int], prompt: Sequence[int], request: Any) -> list[str]:
         """The text that comes with each id, from vLLM's own incremental detokenizer."""
-        parameters = SimpleNamespace(
-            stop=None,
-            min_tokens=0,
-            include_stop_str_in_output=False,
+        parameters = SamplingParams(
             skip_special_tokens=request.skip_special_tokens is not False,
             spaces_between_special_tokens=request.spaces_between_special_tokens is not False,
-            detokenize=True,
         )
         core = SimpleNamespace(
             request_id="r", prompt_token_ids=list(prompt), prompt_embeds=None, sampling_params=parameters
@@ -240,15 +237,17 @@ def told(message: toolgram.Message) -> tuple[Any, Any, list[tuple[str, str]]]:
 
 def told_as_it_came(events: Iterable[Event]) -> tuple[Any, Any, list[tuple[str, str]]]:
     """What a client makes of a stream: what was sent of a call that failed cannot be taken back."""
-    content = "".join(event.text for event in events if isinstance(event, (Content, Malformed)))
-    reasoning = "".join(event.text for event in events if isinstance(event, Reasoning))
-    calls: list[list[str]] = []
+    heard = Heard()
     for event in events:
-        if isinstance(event, ToolCallStart):
-            calls.append([event.name, ""])
+        if isinstance(event, (Content, Malformed)):
+            heard.say(event.text)
+        elif isinstance(event, Reasoning):
+            heard.say(reasoning=event.text)
+        elif isinstance(event, ToolCallStart):
+            heard.begin(event.id, event.name)
         elif isinstance(event, ToolCallDelta):
-            calls[event.index][1] += event.arguments
-    return content or None, reasoning or None, [(name, arguments) for name, arguments in calls]
+            heard.go_on(event.arguments, event.index)
+    return heard.told()
 
 
 def meant_ways(

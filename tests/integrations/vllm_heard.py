@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,10 @@ class Heard:
         """More arguments of a call."""
         name, before = self.calls[place]
         self.calls[place] = name, before + arguments
+
+    def made(self) -> list[tuple[str, Any]]:
+        """The calls, with the values of their arguments."""
+        return [(name, json.loads(arguments)) for name, arguments in self.calls]
 
     def told(self) -> tuple[str | None, str | None, list[tuple[str, str]]]:
         """All but the ids."""
