@@ -21,6 +21,7 @@ import numpy as np
 import openai
 
 from tests.gateway.hearing import heard_from, in_every_way
+from tests.integrations.tokenizers_for_tests import byte_tokens
 
 BEGIN, END = "<|im_start|>", "<|im_end|>"
 _ONE_HEAD = 64
@@ -61,38 +62,31 @@ TOOLS: Any = [{"type": "function", "function": FUNCTION}]
 
 def write_model(folder: Path, scripts: Sequence[Script], markers: Sequence[str], template: str) -> None:
     """The files of a model. `markers` are tokens of the vocabulary, each of them one piece where a script says it."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+    from tokenizers import AddedToken
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-    letters = _letters()
-    vocabulary = {letters[number]: number for number in range(256)}
-    for script in scripts:
-        for piece in script.pieces:
-            if piece not in (*markers, END):
-                vocabulary.setdefault("".join(letters[each] for each in piece.encode()), len(vocabulary))
-    core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    core.decoder = decoders.ByteLevel()
-    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (BEGIN, END)])
-    core.add_tokens([AddedToken(text, special=False, normalized=False) for text in markers])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token=END)
+    letters = bytes_to_unicode()
+
+    def spelled(piece: str) -> str:
+        return piece if piece in (*markers, END) else "".join(letters[each] for each in piece.encode())
+
+    own = [spelled(piece) for script in scripts for piece in script.pieces if piece not in markers]
+    tokenizer = byte_tokens(END, [BEGIN], own)
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in markers])
     tokenizer.chat_template = template
     tokenizer.save_pretrained(folder)
-    ids = core.get_vocab()
-
-    def token(piece: str) -> int:
-        spelled = "".join(letters[each] for each in piece.encode())
-        return int(ids[piece] if piece in markers or piece == END else ids[spelled])
-
+    ids = tokenizer.get_vocab()
     spoken = {}
     for script in scripts:
-        last = script.pieces[-1] if script.circles else END
-        spoken[script.key] = [vocabulary[letters[ord("\n")]], *map(token, script.pieces), token(last)]
-    _save(folder, len(ids), spoken, {key: vocabulary[letters[ord(key)]] for key in spoken}, ids[END])
+        said = ["\n", *script.pieces, script.pieces[-1] if script.circles else END]
+        spoken[script.key] = [ids[spelled(piece)] for piece in said]
+    _save(folder, len(ids), spoken, {key: ids[spelled(key)] for key in spoken}, ids[END])
 
 
 def _save(folder: Path, size: int, spoken: Mapping[str, Sequence[int]], keys: Mapping[str, int], end: int) -> None:
     """The weights, and the configuration that goes with them."""
+    from safetensors.numpy import save_file
+
     width = -(-(size + len(spoken)) // _ONE_HEAD) * _ONE_HEAD
     embedding = np.eye(size, width, dtype=np.float32)
     last = np.zeros((size, width), np.float32)
@@ -117,36 +111,13 @@ def _save(folder: Path, size: int, spoken: Mapping[str, Sequence[int]], keys: Ma
         f"{layer}.self_attn.o_proj.weight": np.eye(width, dtype=np.float32) * _CARRIED,
         **{f"{layer}.mlp.{name}_proj.weight": nothing for name in ("gate", "up", "down")},
     }
-    _write_safetensors(folder / "model.safetensors", tensors)
-    configuration = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": width,
-        "intermediate_size": width,
-        "num_hidden_layers": 1,
-        "num_attention_heads": width // _ONE_HEAD,
-        "num_key_value_heads": width // _ONE_HEAD,
-        "rms_norm_eps": 1e-6,
-        "vocab_size": size,
-        "max_position_embeddings": 8192,
-        "tie_word_embeddings": False,
-        "torch_dtype": "float32",
-        "eos_token_id": end,
-    }
-    (folder / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
-
-
-def _write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
-    from safetensors.numpy import save_file
-
-    save_file({name: np.ascontiguousarray(each) for name, each in tensors.items()}, path, metadata={"format": "pt"})
-
-
-def _letters() -> dict[int, str]:
-    """The letter of each byte in vocabularies of GPT-2's kind."""
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
-
-    return dict(bytes_to_unicode())
+    made = {name: np.ascontiguousarray(each) for name, each in tensors.items()}
+    save_file(made, folder / "model.safetensors", {"format": "pt"})
+    heads = {f"num_{kind}_heads": width // _ONE_HEAD for kind in ("attention", "key_value")}
+    sizes = {"hidden_size": width, "intermediate_size": width, "num_hidden_layers": 1, "vocab_size": size, **heads}
+    more = {"rms_norm_eps": 1e-6, "max_position_embeddings": 8192, "tie_word_embeddings": False, "eos_token_id": end}
+    named = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "float32"}
+    (folder / "config.json").write_text(json.dumps({**named, **sizes, **more}), encoding="utf-8")
 
 
 # --- asking it ------------------------------------------------------------------------------------------------------

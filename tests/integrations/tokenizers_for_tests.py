@@ -76,13 +76,13 @@ class Pieces:
         return "".join(tokens)
 
 
-def byte_tokens(eos: str, specials: Sequence[str] = ()) -> Any:
-    """A fast tokenizer made of nothing: one token per byte, so that every other character is split."""
+def byte_tokens(eos: str, specials: Sequence[str] = (), pieces: Iterable[str] = ()) -> Any:
+    """A fast tokenizer made of nothing: a token for each byte, so that other characters are split, and these pieces."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    core = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(alphabet)}, merges=[]))
+    vocabulary = dict.fromkeys([*sorted(pre_tokenizers.ByteLevel.alphabet()), *pieces])
+    core = Tokenizer(models.BPE(vocab={text: number for number, text in enumerate(vocabulary)}, merges=[]))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     core.decoder = decoders.ByteLevel()
     core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in [eos, *specials]])
