@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, Ask, Clients
@@ -17,18 +16,6 @@ WITHOUT_THOUGHT: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Request(Ask):
-    """A request with a text of its own."""
-
-    said: str = ""
-
-    @property
-    def text(self) -> str:
-        """What the user says."""
-        return self.said
-
-
 def heard_from(address: str, *asks: Ask) -> list[Heard]:
     """The answers to these requests, one after the other."""
 
@@ -39,6 +26,6 @@ def heard_from(address: str, *asks: Ask) -> list[Heard]:
     return asyncio.run(hear())
 
 
-def in_every_way(said: str = "Hi", **asked: Any) -> list[Request]:
+def in_every_way(said: str = "Hi", **asked: Any) -> list[Ask]:
     """A request through each API, whole and streamed."""
-    return [Request(0, api, pace, said=said, **asked) for api in APIS for pace in (None, 1)]
+    return [Ask(0, api, pace, said=said, **asked) for api in APIS for pace in (None, 1)]

@@ -20,10 +20,10 @@ import pytest
 import toolgram
 from tests.export.engines import import_xgrammar
 from tests.gateway.forced import END, FUNCTION, SCHEMA, TOOLS, USER, check
-from tests.gateway.hearing import WITHOUT_THOUGHT, Request, heard_from, in_every_way
+from tests.gateway.hearing import WITHOUT_THOUGHT, heard_from, in_every_way
 from tests.gateway.servers import application_for, running, started
 from tests.gateway.tiny_model import TEMPLATE, write_model
-from tests.integrations.http_clients import RESPONSES
+from tests.integrations.http_clients import RESPONSES, Ask
 from toolgram.derive.sources import gguf_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -68,7 +68,7 @@ def served(request: pytest.FixtureRequest, llama: str) -> Iterator[str]:
         yield address
 
 
-def asked(**more: Any) -> Iterator[Request]:
+def asked(**more: Any) -> Iterator[Ask]:
     """Requests whose answers have an end, without a thought."""
     for each in in_every_way("Book.", limit=400, **more):
         extra = {"logit_bias": END, "seed": 1, "temperature": 1.0, **WITHOUT_THOUGHT[each.api]}
@@ -93,7 +93,7 @@ def test_an_answer_in_a_schema(served: str) -> None:
 
 def test_free_text_ends_at_its_limit_and_is_all_there(served: str) -> None:
     for limit in (1, 7):
-        asked = Request(0, limit=limit, extra={"seed": limit}, said="Book.")
+        asked = Ask(0, limit=limit, extra={"seed": limit}, said="Book.")
         whole, streamed = heard_from(served, asked, replace(asked, pace=1))
         assert whole.finish_reason in ("length", "stop")
         assert (streamed.content or "") == (whole.content or "")
@@ -102,7 +102,7 @@ def test_free_text_ends_at_its_limit_and_is_all_there(served: str) -> None:
 
 def test_a_call_cut_at_every_length(llama: str) -> None:
     app, _ = asyncio.run(application_for(Settings(llama, fmt=toolgram.get_format("hermes"))))
-    forced = Request(0, tools=TOOLS, choice="required", parallel=False, said="Book.")
+    forced = Ask(0, tools=TOOLS, choice="required", parallel=False, said="Book.")
     forced = replace(forced, extra={"reasoning_effort": "none", "logit_bias": END, "seed": 5})
     with running(app) as address:
         for heard in heard_from(address, *(replace(forced, limit=limit) for limit in range(1, 40, 4))):

@@ -27,7 +27,7 @@ WORDS = ("none", "auto", "required")  # every other choice is the name of a tool
 class Ask:
     """One request."""
 
-    script: int
+    script: int = 0
     api: str = CHAT
     pace: int | None = None  # tokens in each step of a stream, 0 for all of them; None: in one message
     tools: Sequence[dict[str, Any]] | None = None
@@ -42,11 +42,12 @@ class Ask:
     form: dict[str, Any] | None = None  # the JSON schema of the answer
     extra: dict[str, Any] = field(default_factory=dict)
     allowed: str = ""  # in Responses: the mode of `allowed_tools` with that tool
+    said: str = ""  # a text in the place of that which names a script
 
     @property
     def text(self) -> str:
-        """What the engine listens to."""
-        return f"Say script {self.script} by {self.pace or 0}."
+        """What the user says, and a scripted engine listens to."""
+        return self.said or f"Say script {self.script} by {self.pace or 0}."
 
 
 class Clients:

@@ -23,9 +23,9 @@ pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` bui
 import httpx
 
 from tests.gateway.forced import FUNCTION, TOOLS, check
-from tests.gateway.hearing import Request, heard_from
+from tests.gateway.hearing import heard_from
 from tests.gateway.servers import application_for, running, started
-from tests.integrations.http_clients import CHAT, MESSAGES
+from tests.integrations.http_clients import CHAT, MESSAGES, Ask
 from tests.integrations.http_matrix import mistakes
 from tests.integrations.sglang_fleet import OURS, make_model, serving, try_all, wrong_in_sglang
 from tests.integrations.sglang_server import END, write_model
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 TEMPLATE = (Path(__file__).parents[1] / "gateway" / "chatml.jinja").read_text()
 # With reasoning, SGLang holds the output to a grammar behind the thought only, and noise never ends one.
 PLAIN: Any = {"enable_thinking": False}
-FORCED = Request(0, CHAT, None, TOOLS, "required", False, limit=2000, extra={"temperature": 1.0}, said="Book.")
+FORCED = Ask(0, CHAT, None, TOOLS, "required", False, limit=2000, extra={"temperature": 1.0}, said="Book.")
 TEXT = '<think>\nHm.\n</think>\n\nI book. <tool_call>\n{"name": "book", "arguments": {"day": "monday"}}\n</tool_call>'
 
 
@@ -88,7 +88,7 @@ def test_what_the_server_reads_with_the_plug_in(server: str) -> None:
 
 def test_an_answer_without_tools_is_text(server: str) -> None:
     """The prompt begins no thought, and noise begins none."""
-    plain = Request(0, limit=12, said="Book.")
+    plain = Ask(0, limit=12, said="Book.")
     for heard in heard_from(server, plain, replace(plain, template=PLAIN)):
         assert (heard.error, heard.finish_reason, heard.calls) == ("", "length", []), heard.detail
         assert heard.content
@@ -108,5 +108,5 @@ def test_the_gateway_before_the_server(gateway: str) -> None:
     for heard in heard_from(gateway, *ways):
         assert (heard.error, heard.finish_reason) == ("", "tool_calls"), heard.detail
         check(*heard.calls[0])
-    (short,) = heard_from(gateway, Request(0, limit=5, said="Book."))
+    (short,) = heard_from(gateway, Ask(0, limit=5, said="Book."))
     assert (short.finish_reason, short.usage["completion_tokens"]) == ("length", 5)

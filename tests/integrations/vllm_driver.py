@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser import ParserManager
@@ -45,6 +45,7 @@ load_general_plugins()  # as vLLM does in each of its processes: toolgram regist
 
 FIRST_AND_REST = -1
 WHOLE = 0
+Ids: TypeAlias = Sequence[int]
 GROUPS = (1, 2, 3, 5, 8, FIRST_AND_REST, WHOLE)
 OLD = not hasattr(ReasoningParser, "set_prompt_token_ids")  # before 0.33: what it lacks is in docs/vllm.md
 HERMES = (
@@ -120,13 +121,7 @@ class Server:
         return texts
 
     def stream(
-        self,
-        ids: Sequence[int],
-        request: Any,
-        group: int,
-        prompt: Sequence[int] = (0,),
-        finish: str = "stop",
-        end: int | None = None,
+        self, ids: Ids, request: Any, group: int, prompt: Ids = (0,), finish: str = "stop", end: int | None = None
     ) -> Heard:
         """The answer as a client adds it up from a stream."""
         request = self.adjusted(request.model_copy(deep=True), prompt)
@@ -141,14 +136,7 @@ class Server:
         heard.reasoning_tokens = reasoning_tokens(parser, ids)
         return tidied(heard)
 
-    def whole(
-        self,
-        ids: Sequence[int],
-        request: Any,
-        prompt: Sequence[int] = (0,),
-        finish: str = "stop",
-        end: int | None = None,
-    ) -> Heard:
+    def whole(self, ids: Ids, request: Any, prompt: Ids = (0,), finish: str = "stop", end: int | None = None) -> Heard:
         """The answer as a client gets it in one message."""
         request = self.adjusted(request.model_copy(deep=True), prompt)
         text = "".join(self.texts(ids, prompt, request))
