@@ -19,7 +19,7 @@ import pytest
 
 import toolgram
 from tests.export.engines import import_xgrammar
-from tests.gateway.forced import END, FUNCTION, SCHEMA, TOOLS, USER, check
+from tests.gateway.forced import END, FORMATS, FUNCTION, SCHEMA, TOOLS, USER, check, special_texts
 from tests.gateway.hearing import WITHOUT_THOUGHT, heard_from, in_every_way
 from tests.gateway.servers import application_for, running, started
 from tests.gateway.tiny_model import TEMPLATE, write_model
@@ -33,17 +33,6 @@ for package in ("xllamacpp", "gguf", "mistral_common"):
 
 
 import_xgrammar()  # it prints the rules of a schema; without torch with a stub for it
-
-FORMATS = ("hermes", "mistral_v3", "mistral_v11", "qwen3_coder", "granite_3", "llama4_pythonic", "lfm2")
-
-
-def special_texts() -> list[str]:
-    """The special tokens of the tested formats."""
-    texts = []
-    for name in FORMATS:
-        spec = toolgram.get_format(name).spec
-        texts += [text for token in spec.special_tokens if (text := getattr(spec.terminals[token], "text", "").strip())]
-    return sorted(set(texts))
 
 
 @pytest.fixture(scope="module")

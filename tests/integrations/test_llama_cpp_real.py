@@ -14,7 +14,7 @@ import pytest
 import toolgram
 from tests.adapters.clients import chat_stream, chat_whole
 from tests.export.engines import import_xgrammar
-from tests.gateway.forced import END, TOOLS, USER, check
+from tests.gateway.forced import END, FORMATS, TOOLS, USER, check, special_texts
 from tests.gateway.tiny_model import write_model
 
 for package in ("llama_cpp", "gguf", "mistral_common"):
@@ -22,17 +22,11 @@ for package in ("llama_cpp", "gguf", "mistral_common"):
 
 import_xgrammar()
 
-FORMATS = ("hermes", "mistral_v3", "mistral_v11", "qwen3_coder", "granite_3", "llama4_pythonic", "lfm2")
-
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    texts = set()
-    for name in FORMATS:
-        spec = toolgram.get_format(name).spec
-        texts |= {getattr(spec.terminals[token], "text", "").strip() for token in spec.special_tokens}
     made = tmp_path_factory.mktemp("model") / "tiny.gguf"
-    write_model(made, sorted(texts - {""}))
+    write_model(made, special_texts())
     return made
 
 
