@@ -121,30 +121,23 @@ class Model:
 
     def trials(self) -> list[Trial]:
         """All of them; each with the number of its script."""
-        made = [
-            *self._said(),
-            *self._chosen(),
-            *self._formed(),
-            *self._cut(),
-            *self._ended(),
-            *self._quoted(),
-            *self._broken(),
-            *self._examples(),
-        ]
-        return [
-            replace(
-                each, ask=replace(each.ask, script=self.number(each.script)), skips_thought=self._skips_thought(each)
-            )
-            for each in made
-        ]
+        kinds = (
+            *(self._said, self._chosen, self._formed, self._cut),
+            *(self._ended, self._quoted, self._broken, self._examples),
+        )
+        return [self._numbered(each) for trials in kinds for each in trials()]
 
-    def _skips_thought(self, trial: Trial) -> bool:
-        if trial.reasoning or not self.shape.reasons:
-            return False
-        key = (trial.ask.tools is None, json.dumps(trial.ask.template))
+    def _numbered(self, trial: Trial) -> Trial:
+        may_think = self.shape.reasons and self.state(trial.ask.tools, trial.ask.template) == ""
+        ask = replace(trial.ask, script=self.number(trial.script))
+        return replace(trial, ask=ask, skips_thought=may_think and not trial.reasoning)
+
+    def state(self, tools: Any, template: dict[str, Any]) -> str:
+        """Where the prompt of these leaves reasoning."""
+        key = (tools is None, json.dumps(template))
         if key not in self._states:
-            self._states[key] = self.shape.prompt_state(self.prompt(trial.ask.tools, trial.ask.template))
-        return self._states[key] == ""
+            self._states[key] = self.shape.prompt_state(self.prompt(tools, template))
+        return self._states[key]
 
     def templates(self) -> dict[str, dict[str, Any]]:
         """Thinking unset, on and off, where the template knows of it."""
@@ -156,7 +149,7 @@ class Model:
 
     def written(self, turn: Turn, tools: Any, template: dict[str, Any]) -> str | None:
         """The text of a turn behind the prompt of these; None where the model cannot say it."""
-        return self.shape.write(turn, self.shape.prompt_state(self.prompt(tools, template)))
+        return self.shape.write(turn, self.state(tools, template))
 
     def _ways(self, trial: Trial, paces: Sequence[int | None], apis: Sequence[str] = APIS) -> Iterator[Trial]:
         """A trial over every API, whole and in steps."""
@@ -231,11 +224,8 @@ class Model:
 
     def _cut(self) -> Iterator[Trial]:
         """Cut off in reasoning, in a name, in arguments."""
-        turn = Turn(
-            "cut",
-            content="Let me look.",
-            calls=(_WEATHER, ("write_file", {"path": "/tmp/a", "content": "one two three four five"})),
-        )
+        cut_call = ("write_file", {"path": "/tmp/a", "content": "one two three four five"})
+        turn = Turn("cut", content="Let me look.", calls=(_WEATHER, cut_call))
         thought = Turn("cut", reasoning="They want to know about the weather in Paris.", content="It is sunny.")
         places: list[tuple[str, Turn, str]] = []
         if self.shape.can_write(turn):
@@ -277,14 +267,8 @@ class Model:
     def _quoted(self) -> Iterator[Trial]:
         """Markers that are spelled and not generated."""
         text = self.written(Turn("", calls=(_WEATHER,)), TOOLS, {})
-        marker = next(
-            (
-                each
-                for each in (*self.shape.added, *self.shape.special)
-                if text and each in text and each != "<think>" and each != "</think>"
-            ),
-            "",
-        )
+        markers = [each for each in (*self.shape.added, *self.shape.special) if each not in ("<think>", "</think>")]
+        marker = next((each for each in markers if text and each in text), "")
         said = f"A call begins with {marker} here."
         turn = Turn("", content=said, calls=(_WEATHER,))
         whole = self.written(turn, TOOLS, {}) if marker else None
