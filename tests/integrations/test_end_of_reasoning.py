@@ -52,9 +52,8 @@ def format_of(name: str) -> toolgram.Format:
 
 def setting(name: str) -> tuple[Pieces, Any]:
     """A tokenizer that has the markers as tokens, and the class that drives the pair."""
-    template = None if name in FORMATS else source(name)
+    template, parser = (None, f"toolgram_{name}") if name in FORMATS else (source(name), "toolgram")
     tokenizer = Pieces([*format_of(name).program.special.values()], chat_template=template, eos_token="</s>")
-    parser = f"toolgram_{name}" if name in FORMATS else "toolgram"
     return tokenizer, stand_in.compose(parser, parser)
 
 
@@ -172,8 +171,7 @@ def test_a_forced_call_is_held_to_the_grammar_after_the_thought(name: str, vllm:
         pair.set_prompt_token_ids(prompt)
         if pair.tool_parser.session.prefix is None:
             pair.tool_parser.set_prompt_token_ids(prompt)
-        tools_parser = pair.tool_parser
-        begins = (tools_parser.served, tools_parser.partner, tools_parser.session)
+        begins = (pair.tool_parser.served, pair.tool_parser.partner, pair.tool_parser.session)
         where = where_the_grammar_begins(*begins, request)
         made = fmt.export("structural_tag", tools=tools, tool_choice="required", parallel_tool_calls=True, **where)
         held = not pair.reasoning_parser.served.reasons or pair.reasoning_parser.is_reasoning_end(prompt)

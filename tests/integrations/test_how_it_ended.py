@@ -119,11 +119,9 @@ def test_a_stop_string_ends_no_call(model: Model, group: int | None) -> None:
 
 def test_the_closing_marker_of_the_call_as_a_stop_string_ends_it(model: Model, group: int | None) -> None:
     """Whether the server leaves it in the text or takes it out; after it, nothing of the call is missing."""
-    behind = model.text.index("four") + 4
-    for marker in model.fmt.program.closing:
-        place = model.text.find(marker, behind)
-        if place < 0 or model.text.index(marker) != place:
-            continue
+    value_ends = model.text.index("four") + 4
+    closing = {marker: model.text.find(marker) for marker in model.fmt.program.closing}
+    for marker in (each for each, place in closing.items() if place >= value_ends):
         text, ids = stopped(model, marker)
         without = model.calls(text, ids, group, stop=[marker])
         assert is_right(without)
@@ -157,12 +155,10 @@ def test_an_end_id_ends_a_call(model: Model, group: int | None) -> None:
 
 def test_some_calls_need_their_end() -> None:
     """The tests above try something: in these formats a call without its closing markers is complete at an end id."""
-    found = []
+    found = 0
     for model in map(Model, TAGGED):
         text = without_closers(model)
         ids = model.tokenizer.encode(text)
-        ended, cut = ([*ids, model.tokenizer.eos_token_id], ids)
-        found += (
-            [model] if is_whole(model.calls(text, ended, None)) and not is_whole(model.calls(text, cut, None)) else []
-        )
-    assert len(found) >= 3
+        ended = model.calls(text, [*ids, model.tokenizer.eos_token_id], None)
+        found += is_whole(ended) and not is_whole(model.calls(text, ids, None))
+    assert found >= 3
