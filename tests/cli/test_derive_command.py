@@ -111,9 +111,7 @@ class TestReport:
             assert r"\x1b[31m" in result.stdout
             assert "[red]" in result.stdout
 
-    def test_has_findings_for_a_format_that_was_kept_on_disk(
-        self, hermes: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_findings_of_a_format_that_was_kept_on_disk(self, hermes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         told = run(hermes, "--report").stdout
         fmt = toolgram.derive_format(HERMES, name="hermes")
         assert fmt.report is not None

@@ -41,10 +41,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 def settings_for(model: Model, port: int) -> Settings:
-    tokenizer = model.tokenizer
-    files = TemplateFiles(
-        model.shape.template_text(), tokenizer.bos_token or "", tokenizer.eos_token, tuple(tokenizer.all_special_tokens)
-    )
+    told = model.tokenizer
+    special = tuple(told.all_special_tokens)
+    files = TemplateFiles(model.shape.template_text(), told.bos_token or "", told.eos_token, special)
     return Settings(f"http://127.0.0.1:{port}", files=files, reasoning="reasoning")
 
 
