@@ -11,7 +11,6 @@ from typing import Any
 
 import anthropic
 import openai
-from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.integrations.vllm_heard import Heard
 
@@ -104,12 +103,9 @@ class Clients:
             extra_body={"chat_template_kwargs": ask.template, **ask.extra},
             **fields,
         )
-        state: Any = ChatCompletionStreamState()
-        if ask.pace is not None:
-            async for chunk in made:
-                state.handle_chunk(chunk)
-            made = state.current_completion_snapshot
-        return [_chat_answer(choice, made.usage) for choice in made.choices]
+        if ask.pace is None:
+            return [_chat_answer(choice, made.usage) for choice in made.choices]
+        return await _chat_stream(made, ask.answers)
 
     # --- Responses
 
@@ -162,18 +158,43 @@ class Clients:
 
 
 def _chat_answer(choice: Any, usage: Any) -> Heard:
-    """An answer, with reasoning by vLLM's name or by SGLang's."""
-    message, logprobs = choice.message, choice.logprobs
-    calls = message.tool_calls or ()
-    return Heard(
-        message.content,
-        getattr(message, "reasoning", None) or getattr(message, "reasoning_content", None),
-        [(call.function.name, call.function.arguments) for call in calls],
-        [call.id for call in calls],
-        choice.finish_reason,
-        usage=usage.model_dump() if usage else {},
-        logprobs=len(logprobs.content) if logprobs and logprobs.content else 0,
-    )
+    heard = Heard(choice.message.content, _reasoning(choice.message), finish_reason=choice.finish_reason)
+    for call in choice.message.tool_calls or ():
+        heard.begin(call.id, call.function.name, call.function.arguments)
+    heard.usage, heard.logprobs = usage.model_dump() if usage else {}, _logprobs(choice)
+    return heard
+
+
+def _reasoning(said: Any) -> str | None:
+    """The reasoning of a message or a delta, by vLLM's name or by SGLang's."""
+    return getattr(said, "reasoning", None) or getattr(said, "reasoning_content", None)
+
+
+def _logprobs(choice: Any) -> int:
+    return len(choice.logprobs.content) if choice.logprobs and choice.logprobs.content else 0
+
+
+async def _chat_stream(stream: Any, answers: int) -> list[Heard]:
+    heard = [Heard() for _ in range(answers)]
+    usage: dict[str, Any] = {}
+    async for chunk in stream:
+        usage = chunk.usage.model_dump() if chunk.usage is not None else usage
+        for choice in chunk.choices:
+            mine, delta = heard[choice.index], choice.delta
+            mine.say(delta.content, _reasoning(delta))
+            for call in delta.tool_calls or ():
+                if call.index < len(mine.calls) and (call.function.name or call.id):
+                    raise ValueError(f"a call begins twice: {call.function.name}")
+                if call.index == len(mine.calls):
+                    if not call.function.name or not call.id:
+                        raise ValueError("a call without name or id")
+                    mine.begin(call.id, call.function.name)
+                mine.go_on(call.function.arguments or "", call.index)
+            mine.finish_reason = choice.finish_reason or mine.finish_reason
+            mine.logprobs += _logprobs(choice)
+    for mine in heard:
+        mine.usage = usage
+    return heard
 
 
 def _response(response: Any) -> Heard:
