@@ -17,7 +17,6 @@ from __future__ import annotations
 import codecs
 import ctypes
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -107,7 +106,10 @@ class ChatHandler:
             if not template:
                 raise ToolgramError("this model has no chat template; give one: ChatHandler(template=...)")
             vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
-            text_of = partial(_shown, vocabulary)
+
+            def text_of(token: int) -> str:
+                return token_text(vocabulary, token).decode("utf-8", "replace") if token >= 0 else ""
+
             control = (at for at in range(llama.n_vocab()) if llama_cpp.llama_vocab_is_control(vocabulary, at))
             special = tuple(filter(None, map(text_of, control)))
             bos, eos = map(text_of, (llama.token_bos(), llama.token_eos()))
@@ -193,11 +195,6 @@ def token_text(vocabulary: Any, token: int) -> bytes:
         if written >= 0:
             return bytes(buffer.raw[:written])
         size = -written
-
-
-def _shown(vocabulary: Any, token: int) -> str:
-    """Return the text of a token; "" for none, which has a negative number."""
-    return token_text(vocabulary, token).decode("utf-8", "replace") if token >= 0 else ""
 
 
 def _biased(given: Any, bias: Mapping[str, float] | None) -> Any:

@@ -23,7 +23,7 @@ from typing import Any
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.integrations.answers import CALL, FAILED, TEXT, WHOLE, AnswerBuilder, PlainThought
 from toolgram.integrations.observing import logger
-from toolgram.integrations.vllm_patches import MALFORMED_FIELD
+from toolgram.integrations.vllm_patches import MALFORMED_FIELD, quick_arguments
 from toolgram.integrations.vllm_surface import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 
 MALFORMED_VARIABLE = "TOOLGRAM_MALFORMED_CALLS"
@@ -108,6 +108,10 @@ def delta_of(events: Iterable[Event]) -> Any:
         elif isinstance(event, ToolCallDelta):
             calls.setdefault(event.index, ["", "", []])[2].append(event.arguments)
     said, thought = "".join(content), "".join(reasoning)
+    if len(calls) == 1 and not (said or thought):
+        index, (id, name, fragments) = next(iter(calls.items()))
+        if not (id or name):
+            return quick_arguments(index, "".join(fragments))
     made = [_call_delta(index, *call) for index, call in calls.items()]
     fields = {"content": said, "reasoning": thought, "tool_calls": made}
     given = {name: value for name, value in fields.items() if value}

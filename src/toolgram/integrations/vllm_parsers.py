@@ -135,9 +135,11 @@ class Driver(DelegatingParser):  # type: ignore[misc]
         """Return the message of a delta. One that goes on with arguments or content needs nothing that vLLM keeps."""
         tools = self._going_on
         if tools is not None and not finished:
-            message = tools.go_on(delta_text, delta_token_ids)
+            events = tools.session.feed(delta_text, delta_token_ids)
+            message = tools.message_of_one(events)
             if message is not None:
                 return message
+            tools.session.queue = events
         elif not self._begun:
             self._begun = True
             self._see_request(request)
@@ -492,7 +494,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
             events, session.queue = session.queue, None
         else:
             events = session.feed(delta_text, delta_token_ids)
-        message = self._message_of_one(events)
+        message = self.message_of_one(events)
         self.goes_on = message is not None
         if message is not None:
             return message
@@ -504,15 +506,7 @@ class ToolgramToolParser(ToolParser, metaclass=_Attachable):  # type: ignore[mis
         outgoing.carried = False
         return None
 
-    def go_on(self, text: str, token_ids: Sequence[int]) -> Any:
-        """Return the message of a delta that goes on with the last one. If it does not, its events wait: None."""
-        events = self.session.feed(text, token_ids)
-        message = self._message_of_one(events)
-        if message is None:
-            self.session.queue = events
-        return message
-
-    def _message_of_one(self, events: list[Event]) -> Any:
+    def message_of_one(self, events: list[Event]) -> Any:
         """Return the message of one event of arguments or content; None for anything else."""
         outgoing = self.outgoing
         if len(events) != 1 or outgoing.waiting:

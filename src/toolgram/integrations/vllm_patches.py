@@ -200,26 +200,20 @@ def apply_patches() -> Sequence[str]:
 
 # --- messages of one field ------------------------------------------------------------------------------------------
 
-# A server makes a message for every delta. Its constructor checks what is already known to be right, and costs as much
-# as reading the delta: with it, a call of 250 characters costs 1.5 times a parser that does nothing, without it 1.2
-# times. So one message of the constructor is looked at, at import, and copied from then on. Versions: pydantic 2.12 to
-# 2.14. Without: the constructors, if a copied message differs from theirs, in values or in JSON.
+# A server makes a message for every delta, and its constructor costs as much as reading the delta. So one message of
+# the constructor is looked at, at import, and copied from then on. Versions: pydantic 2.12 to 2.14. Without: the
+# constructors, if a copied message differs from theirs, in values or in JSON.
 _PLACES = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-
-
-def _made_of(sample: Any) -> tuple[type[Any], dict[str, Any], bool]:
-    """Return the kind of the sample, its values, and whether it keeps unknown fields."""
-    return type(sample), dict(sample.__dict__), sample.__pydantic_extra__ is not None
 
 
 def quick_messages() -> tuple[Any, Any, Any] | None:
     """Return what makes content, reasoning and arguments without constructors; None if that gives something else."""
     try:
-        sample = arguments_delta(0, "")
-        new = object.__new__
-        message_kind, message_values, keeps_more = _made_of(sample)
-        call_kind, call_values, _ = _made_of(sample.tool_calls[0])
-        function_kind, function_values, _ = _made_of(sample.tool_calls[0].function)
+        sample, new = arguments_delta(0, ""), object.__new__
+        message_kind, message_values = type(sample), dict(sample.__dict__)
+        call_kind, call_values = type(sample.tool_calls[0]), dict(sample.tool_calls[0].__dict__)
+        function_kind, function_values = type(call_values["function"]), dict(call_values["function"].__dict__)
+        keeps_more = sample.__pydantic_extra__ is not None
         # Found once: by name, each of them costs twice as much.
         put_values, put_names, put_more, put_private = (
             next(kind.__dict__[name] for kind in type(sample).__mro__ if name in kind.__dict__).__set__
@@ -238,9 +232,20 @@ def quick_messages() -> tuple[Any, Any, Any] | None:
             return lambda text: filled(message_kind, {**message_values, "tool_calls": [], field: text}, {field})
 
         def arguments(index: int, text: str) -> Any:
-            function = filled(function_kind, {**function_values, "arguments": text}, {"arguments"})
-            call = filled(call_kind, {**call_values, "index": index, "function": function}, {"index", "function"})
-            return filled(message_kind, {**message_values, "tool_calls": [call]}, {"tool_calls"})
+            function, call, made = new(function_kind), new(call_kind), new(message_kind)
+            put_values(function, {**function_values, "arguments": text})
+            put_names(function, {"arguments"})
+            put_more(function, {} if keeps_more else None)
+            put_private(function, None)
+            put_values(call, {**call_values, "index": index, "function": function})
+            put_names(call, {"index", "function"})
+            put_more(call, {} if keeps_more else None)
+            put_private(call, None)
+            put_values(made, {**message_values, "tool_calls": [call]})
+            put_names(made, {"tool_calls"})
+            put_more(made, {} if keeps_more else None)
+            put_private(made, None)
+            return made
 
         content, reasoning = saying("content"), saying("reasoning")
         pairs = (
