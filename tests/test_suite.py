@@ -233,6 +233,18 @@ def reads(case: dict[str, Any]) -> None:
     expect = case["expect"]
     assert all(expect[key] == result.answer[key] for key in ("content", "reasoning") if key in expect), case["id"]
     assert suite_told.said(seen[0][1]) == TOLD.get(case["id"], {}), case["id"]
+    if "pieces" not in case:
+        parses_alike(case)
+
+
+def parses_alike(case: dict[str, Any]) -> None:
+    """A plain output is read without a parser: the message is that of a parser, for each finish reason."""
+    fmt, text, tools, prompt = toolgram.get_format(case["family"]), case["text"], case.get("tools"), case.get("prompt")
+    for reason in (None, "stop", "length"):
+        parser = parser_of(case)
+        parser.feed(text)
+        parser.close(reason)
+        assert fmt.parse(text, tools, prompt, reason, call_ids=str) == parser.message, case["id"]
 
 
 def test_toolgram_answers_in_the_form_that_is_asked_for() -> None:

@@ -144,3 +144,13 @@ def test_an_enum_of_very_many_values_is_a_note() -> None:
     assert not [note for note in plain.notes if "enum" in note]
     assert [note for note in noted.notes if "an enum of 10001 values is not enforced" in note and "a" in note]
     assert len(noted.text) < len(plain.text)
+
+
+def test_values_and_notes_of_formats_without_json() -> None:
+    """Listed values are written with both quotes of Python; a pattern takes the place of a format."""
+    listed = {"properties": {"a": {"enum": [{"k": "x"}, ["y"]]}}, "required": ["a"]}
+    written = toolgram.get_format("llama4_pythonic").export("ebnf", [{"name": "f", "parameters": listed}], "required")
+    assert '"{\\"k\\": \\"x\\"}"' in written.text
+    dated = {"properties": {"a": {"type": "string", "pattern": "b+", "format": "date"}}}
+    made = toolgram.get_format("qwen3_coder").export("ebnf", [{"name": "f", "parameters": dated}])
+    assert "f: the format date is not enforced beside a pattern" in made.notes

@@ -106,6 +106,11 @@ def test_the_matcher_itself(root: ex.Expr, good: tuple[str, ...], bad: tuple[str
     assert [text for text in bad if oracle.accepts(root, text)] == []
 
 
+def test_what_repeats_before_a_part_is_written_after_it() -> None:
+    one, other = ex.class_of("a"), ex.class_of("b")
+    assert ex.seq(ex.star(ex.seq(one, other)), one, A) == ex.seq(one, ex.star(ex.seq(other, one)), A)
+
+
 def test_a_token_is_read_as_one() -> None:
     root = ex.Seq((ex.Token("<call>", 7), A))
     state = oracle.after_token(oracle.begin(root), "<call>")

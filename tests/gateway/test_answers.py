@@ -221,6 +221,7 @@ def test_the_small_endpoints(llama: str) -> None:
     metrics = get(f"{llama}/metrics").text
     assert 'toolgram_requests_total{api="chat",status="200"}' in metrics
     assert "toolgram_answers_in_flight 0.0" in metrics
+    assert 'toolgram_answer_seconds_count{api="chat"}' in metrics
 
 
 @pytest.mark.parametrize("answers", [1, 3])
