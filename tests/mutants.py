@@ -90,7 +90,7 @@ NAMED = (
     ("src/toolgram/gateway/endings.py", ', finish_reason="stop")', ")"),
     (
         "src/toolgram/runtime/parser.py",
-        "type(delta) is not str or self._stream.ids is not None",
+        "type(delta) is not str or (ids is not None and not ids.goes_on(delta, token_ids))",
         "type(delta) is not str",
     ),
 )
