@@ -58,7 +58,8 @@ def test_the_matrix(name: str, fleet: Fleet) -> None:
     model = fleet.models[name]
     app, (gateway,) = asyncio.run(application_for(settings_for(model, fleet.ports[f"{PLAIN} {name}"])))
     assert (gateway.kind, gateway.model.name) == ("vllm", "model")
-    trials = [as_answered(trial) for trial in MATRIX[name]]
+    # The gateway gives the server a limit with every request, so the server's own limit never ends an answer.
+    trials = [as_answered(trial) for trial in MATRIX[name] if trial.label != "the limit of the server"]
     with running(app) as address:
         fleet.ports["gateway"] = int(address.rpartition(":")[2])
         heard: list[tuple[Trial, Heard]] = asyncio.run(fleet.try_all("gateway", trials))

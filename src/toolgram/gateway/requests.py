@@ -181,6 +181,7 @@ def read_responses(body: Mapping[str, Any]) -> Ask:
     ask.tool_choice = _choice(body.get("tool_choice"), ask.tools, nested=False)
     ask.parallel = given(body, "parallel_tool_calls", bool, True)
     ask.json_schema = _schema(given(given(body, "text", dict, {}), "format", dict), "text.format")
+    ask.stop = stops(body, "stop")  # which OpenAI does not have here, and vLLM has
     return checked(ask)
 
 
