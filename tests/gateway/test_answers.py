@@ -104,7 +104,7 @@ def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) ->
     address, script = served
     script.texts = ["fine"]
     openai_at(address).chat.completions.create(
-        model="m", messages=USER, temperature=0.5, top_p=0.9, seed=7, stop=["END"], max_tokens=50
+        model="m", messages=USER, temperature=0.5, top_p=0.9, seed=7, stop=["END", *"vwxyz"], max_tokens=50
     )
     body = script.bodies[-1]
     prompt = body.get("prompt", body.get("text"))
@@ -113,6 +113,9 @@ def test_the_server_gets_prompt_stops_and_numbers(served: tuple[str, Script]) ->
     assert "50" in json.dumps(body)
     parameters = body.get("options", body.get("sampling_params", body))
     assert (parameters["temperature"], parameters["top_p"]) == (0.5, 0.9)
+    assert "stream_options" not in body or len(body["stop"]) <= 4  # servers of this API take no more
+    openai_at(address).responses.create(model="m", input="Add.", extra_body={"stop": ["THERE"]})
+    assert ("THERE" in json.dumps(script.bodies[-1])) == (script.kind != "mlx")
 
 
 def test_a_cut_off_answer_says_so(served: tuple[str, Script]) -> None:

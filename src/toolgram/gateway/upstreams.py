@@ -48,6 +48,7 @@ def _sampling(ask: Ask, *names: str) -> dict[str, Any]:
     return {name: ask.sampling[name] for name in names if name in ask.sampling}
 
 
+_MOST_STOPS = 4  # that OpenAI's API takes, and vLLM's
 _COMMON = ("temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty")
 
 
@@ -120,7 +121,7 @@ def _completions_body(model: Model, prompt: Prompt, ask: Ask, grammar: Export | 
         "max_tokens": ask.limit or MOST_ANSWER_TOKENS,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "stop": _stops(model, ask),
+        "stop": _stops(model, ask)[:_MOST_STOPS],  # an answer is cut here as well
         **_sampling(ask, *_COMMON, "repetition_penalty", "logit_bias"),
     }
 
