@@ -16,13 +16,16 @@ OTHER = ":b71c_9-d"
 EXAMPLE = "They want the weather."
 
 
+@pytest.fixture(params=FORMATS)
+def fmt(request: pytest.FixtureRequest) -> toolgram.Format:
+    return toolgram.get_format(request.param)
+
+
 def other(fmt: toolgram.Format, text: str) -> str:
     return text.replace(fmt.spec.suffix, OTHER)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_special_tokens_tell(name: str) -> None:
-    fmt = toolgram.get_format(name)
+def test_special_tokens_tell(fmt: toolgram.Format) -> None:
     tokens = {other(fmt, text): number for number, text in enumerate(fmt.program.literals.values())}
     parser = fmt.parser(special_tokens=tokens)
     parser.feed(other(fmt, fmt.example))
@@ -32,21 +35,16 @@ def test_special_tokens_tell(name: str) -> None:
     assert (found.content, found.reasoning, calls_of(found)) == (wanted.content, wanted.reasoning, calls_of(wanted))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_last_marker_of_the_prompt_tells(name: str) -> None:
-    fmt = toolgram.get_format(name)
+def test_the_last_marker_of_the_prompt_tells(fmt: toolgram.Format) -> None:
     output = other(fmt, fmt.example).split(f"<think{OTHER}>", 1)[-1]
     for before in ("", "<think:of-a-user>", f"<think{fmt.spec.suffix}>"):
         message = fmt.parse(output, prefix=f"{before}<think{OTHER}>", finish_reason="stop")
         assert (message.reasoning or "").strip() == EXAMPLE
         assert [call.status for call in message.tool_calls] == ["complete"] * 2
-    fmt = fmt.with_suffix_of([f"<think{OTHER}>"])
-    assert_same_however_split(fmt, other(toolgram.get_format(name), toolgram.get_format(name).example))
+    assert_same_however_split(fmt.with_suffix_of([f"<think{OTHER}>"]), other(fmt, fmt.example))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_snapshot_has_the_suffix_that_the_prompt_told(name: str) -> None:
-    fmt = toolgram.get_format(name)
+def test_a_snapshot_has_the_suffix_that_the_prompt_told(fmt: toolgram.Format) -> None:
     prefix, output = f"<think{OTHER}>", other(fmt, fmt.example).split(f"<think{OTHER}>", 1)[-1]
     wanted = fmt.parse(output, prefix=prefix, finish_reason="stop").tool_calls
     for at in range(0, len(output), 7):
@@ -59,21 +57,16 @@ def test_a_snapshot_has_the_suffix_that_the_prompt_told(name: str) -> None:
         assert arguments == "".join(call.arguments for call in wanted)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_format_stays_itself_where_nothing_else_is_told(name: str) -> None:
-    fmt = toolgram.get_format(name)
+def test_a_format_stays_itself_where_nothing_else_is_told(fmt: toolgram.Format) -> None:
     for texts in ([], [""], [f"<think{fmt.spec.suffix}>"], ["<think>"], [f"<else{OTHER}>"], [f"<think{OTHER}"]):
         assert fmt.with_suffix_of(texts) is fmt
     assert toolgram.get_format("hermes").with_suffix_of(["<think:a>"]) is toolgram.get_format("hermes")
     assert fmt.with_suffix_of(["<think:" + "a" * 65 + ">", "<think:a b>", "<think:</arg_key>"]) is fmt
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_other_format_is_a_whole_one(name: str) -> None:
-    fmt = toolgram.get_format(name)
+def test_the_other_format_is_a_whole_one(fmt: toolgram.Format) -> None:
     found = fmt.with_suffix_of([f"<think{OTHER}>"])
-    assert found.name == name
-    assert found.example == other(fmt, fmt.example)
+    assert (found.name, found.example) == (fmt.name, other(fmt, fmt.example))
     assert found.with_suffix_of([f"<tool_call{fmt.spec.suffix}>"]).example == fmt.example
     assert pickle.loads(pickle.dumps(found)).example == found.example
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
@@ -82,11 +75,9 @@ def test_the_other_format_is_a_whole_one(name: str) -> None:
     assert fmt.spec.suffix not in exported
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_server_knows_it_from_its_tokenizer(name: str) -> None:
-    fmt = toolgram.get_format(name)
+def test_a_server_knows_it_from_its_tokenizer(fmt: toolgram.Format) -> None:
     texts = [other(fmt, text) for text in fmt.program.special.values()]
-    served = Served(Pieces(texts), name)
+    served = Served(Pieces(texts), fmt.name)
     assert served.fmt is not None
     assert served.fmt.spec.suffix == OTHER
     assert {text for text in served.special_tokens if OTHER in text} == {text for text in texts if OTHER in text}
