@@ -33,8 +33,7 @@ def test_where_it_is_over(stack: str, text: str, end: int) -> None:
     for size in (1, 2, 99):
         recovery, pos = recovering(OpenBrackets(stack)), 0
         for begin in range(0, len(text), size):
-            piece = text[begin : begin + size]
-            pos = begin + recovery.read(piece, 0, True)
+            pos = begin + recovery.read(text[begin : begin + size], 0, True)
             if recovery.reason == OVER:
                 break
         assert (recovery.reason, pos) == (OVER, end)
@@ -48,8 +47,7 @@ def test_a_list_resumes_before_its_own_separator() -> None:
 def test_open_brackets_are_bounded() -> None:
     recovery = recovering(OpenBrackets("{"))
     recovery.read("[" * 3 * MAX_OPEN_BRACKETS + ")" * 10, 0, True)
-    assert recovery.reason == MORE
-    assert len(recovery.stack) == MAX_OPEN_BRACKETS
+    assert (recovery.reason, len(recovery.stack)) == (MORE, MAX_OPEN_BRACKETS)
 
 
 def test_long_keys_and_many_closers_are_read_one_character_at_a_time() -> None:

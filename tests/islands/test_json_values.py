@@ -50,8 +50,7 @@ def read(pieces: list[str]) -> tuple[str, int, list[object]]:
 def test_all_of_json_is_read_and_passed_on(value: object, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     out, taken, _ = read([text + " more"])
-    assert taken == len(text)
-    assert json.loads(out) == value
+    assert (taken, json.loads(out)) == (len(text), value)
 
 
 @given(nearly_json(), st.data())
@@ -125,14 +124,12 @@ def test_an_integer_that_python_refuses_is_no_argument(name: str, written: str) 
         return  # whose arguments are never a string
     for digits in (MAX_DIGITS - 1, MAX_DIGITS, MAX_DIGITS + 1, 5000):
         for size in (1, 3, 16, 17, 10_000):
-            text = OUTPUTS[name] % (written % ("7" * digits))
-            _, message = run(toolgram.get_format(name), cut(text, size))
+            _, message = run(toolgram.get_format(name), cut(OUTPUTS[name] % (written % ("7" * digits)), size))
             lengths = [(call.status, len(call.arguments)) for call in message.tool_calls]
             failed = [len(call.arguments) for call in message.malformed]
             if written.endswith("3}"):
-                assert (lengths, failed) == (
-                    ([("complete", digits + 22)], []) if digits <= MAX_DIGITS else ([], [4312])
-                )
+                meant = ([("complete", digits + 22)], []) if digits <= MAX_DIGITS else ([], [4312])
+                assert (lengths, failed) == meant
             assert [status for status, _ in lengths] == ["complete"] * (digits <= MAX_DIGITS)
 
 

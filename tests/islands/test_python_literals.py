@@ -54,15 +54,12 @@ def test_surrogates_leave_as_escapes_where_they_came_as_escapes() -> None:
 def test_nothing_is_read_after_the_end() -> None:
     for source, pos in (("a=1)b=2)", 4), ("a=1 b=2)", 4)):
         scanner = PythonScanner()
-        assert scanner.read(source, 0) == pos
-        assert scanner.read(source, 2) == 2
-        assert scanner.out == ""
+        assert (scanner.read(source, 0), scanner.read(source, 2), scanner.out) == (pos, 2, "")
 
 
 def test_reading_starts_at_the_given_position() -> None:
     scanner = PythonScanner()
-    assert scanner.read("f(a=1", 2) == 5
-    assert scanner.read("f(a=1)x", 5) == 6
+    assert (scanner.read("f(a=1", 2), scanner.read("f(a=1)x", 5)) == (5, 6)
     assert (scanner.out, scanner.done) == ("}", True)
 
 
@@ -70,8 +67,7 @@ def test_reading_starts_at_the_given_position() -> None:
 def test_started_as_soon_as_it_is_certain(source: str) -> None:
     at = source.index(">")
     text = source.replace(">", "")
-    starts = [read(text[:end]).started for end in range(len(text) + 1)]
-    assert starts == [end >= at for end in range(len(text) + 1)]
+    assert [read(text[:end]).started for end in range(len(text) + 1)] == [end >= at for end in range(len(text) + 1)]
 
 
 @pytest.mark.parametrize("source", [")", "a=x", "a=-x", "a=None.x", "a=Nonexistent", "'a'", "{x", "{'a", "{1}", "a=="])
@@ -103,12 +99,11 @@ def test_depth_is_capped() -> None:
 
 texts = st.text() | st.text(st.characters()) | st.text("ab'\"\\\n\r\t{}[](),:=x08uN ")
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
-keys = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 
 
 def containers(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     lists = st.lists(children, max_size=4)
-    return lists | lists.map(tuple) | st.dictionaries(keys, children, max_size=4)
+    return lists | lists.map(tuple) | st.dictionaries(scalars, children, max_size=4)
 
 
 values = st.recursive(scalars, containers, max_leaves=12)
@@ -128,10 +123,9 @@ class Writer:
             return self.string(value)
         if isinstance(value, dict):
             return "{" + self.items([self.value(k) + self.blank(":") + self.value(v) for k, v in value.items()]) + "}"
-        if isinstance(value, list):
-            return "[" + self.items([self.value(item) for item in value]) + "]"
-        if isinstance(value, tuple):
-            return "(" + self.items([self.value(item) for item in value]) + ")"
+        if isinstance(value, list | tuple):
+            begin, end = "[]" if isinstance(value, list) else "()"
+            return begin + self.items([self.value(item) for item in value]) + end
         return self.draw(st.sampled_from([repr(value), json.dumps(value)]))
 
     def items(self, items: list[str]) -> str:
@@ -189,8 +183,6 @@ syntax = st.lists(
     max_size=40,
 ).map("".join)
 anything = st.tuples(st.sampled_from(["", "a=", "a=[", "{", "[", "a='", "{'a':", "a='''"]), syntax | texts).map("".join)
-
-
 written = freely_written().map(lambda case: case[1])
 
 

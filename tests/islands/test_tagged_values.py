@@ -61,8 +61,7 @@ def test_every_short_text(types: Types, spelling: str) -> None:
         for symbols in product(ALPHABETS.get(spelling, ALPHABET), repeat=length):
             text = "".join(symbols)
             whole = read([text], MADE[spelling](types))
-            streamed = read(text, MADE[spelling](types))
-            assert streamed == whole, text
+            assert read(text, MADE[spelling](types)) == whole, text
             if whole[3] != "broken":
                 json.loads(whole[0] + whole[3], strict=False)
 
@@ -88,12 +87,8 @@ def check_plain(raw: str, types: Types, trimmed: bool) -> None:
     plain = plain_value("tagged", "trimmed" if trimmed else "", types, raw)
     value = TaggedValue(types, False, trimmed)
     written = read([raw] if raw else [], value)
-    assert plain is None or (written[0] + written[3], value.odd, value.broken, value.repairs) == (
-        plain,
-        False,
-        False,
-        [],
-    )
+    found = written[0] + written[3], value.odd, value.broken, value.repairs
+    assert plain is None or found == (plain, False, False, [])
 
 
 @pytest.mark.parametrize("trimmed", [False, True])
@@ -126,23 +121,20 @@ TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
 
 def output(elements: str) -> str:
     """A call with these arguments, each tag with its mark."""
-    block = f'<tool_call>\n<invoke name="f">{elements}</invoke>\n</tool_call>'
-    return block.replace("<", f"{MARK}<")
+    return f'<tool_call>\n<invoke name="f">{elements}</invoke>\n</tool_call>'.replace("<", f"{MARK}<")
 
 
 def test_elements_are_nested_no_deeper_than_a_limit() -> None:
     deep = "<n>" * 127 + "1" + "</n>" * 127
     fmt = toolgram.get_format("minimax_m3")
     assert [call.status for call in fmt.parse(output(f"<free>{deep}</free>"), TOOLS).tool_calls] == ["complete"]
-    message = fmt.parse(output(f"<free><n>{deep}</n></free>"), TOOLS)
-    assert [call.name for call in message.malformed] == ["f"]
+    assert [call.name for call in fmt.parse(output(f"<free><n>{deep}</n></free>"), TOOLS).malformed] == ["f"]
 
 
 def test_what_is_declared_is_sent_before_the_value_is_over() -> None:
     parser = toolgram.get_format("minimax_m3").parser(TOOLS)
     text = output("<rows><item><n>1</n></item><item><n>2").split("</invoke>")[0].removesuffix(MARK)
-    events = parser.feed(text)
-    written = "".join(event.arguments for event in events if event.type == "tool_call_delta")
+    written = "".join(event.arguments for event in parser.feed(text) if event.type == "tool_call_delta")
     assert written == '{"rows": [{"n": 1}, {"n": '
 
 
