@@ -20,15 +20,10 @@ SHIPPED = toolgram.format_names()
 
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_name_of_a_server_is_in_the_file_once(server: str, kind: str) -> None:
+def test_every_name_of_a_server_is_in_the_file_once_and_resolves_or_says_why_not(server: str, kind: str) -> None:
     listed = [name for entry in known_names().entries.values() for name in entry.parsers[server, kind]]
     listed.append(UNREAD[server, kind])
     assert len(listed) == len(set(listed)) == COUNTS[server, kind]
-
-
-@pytest.mark.parametrize("server", SERVERS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_name_of_a_server_resolves_or_says_why_not(server: str, kind: str) -> None:
     for name, entry in known_names().entries.items():
         for alias in (*entry.parsers[server, kind], *entry.also):
             for spelling in (alias, alias.upper(), alias.replace("_", "-")):
@@ -56,9 +51,8 @@ def test_a_server_hands_a_name_over_for_its_format_unless_formats_share_it() -> 
     assert of_server("vllm", "qwen3", SHIPPED) is None, "beside hermes and beside qwen3_coder"
     assert of_server("vllm", "lfm2", SHIPPED) == "lfm2"
     assert of_server("vllm", "unheard_of", SHIPPED) is None
-    listed = {
-        name for entry in known_names().entries.values() for kind in KINDS for name in entry.parsers["vllm", kind]
-    }
+    entries = known_names().entries.values()
+    listed = {name for entry in entries for kind in KINDS for name in entry.parsers["vllm", kind]}
     assert set(known_names().shared["vllm"]) <= listed
 
 
@@ -108,8 +102,7 @@ def test_a_name_of_its_own_needs_no_file() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_format_is_found_by_its_own_name_in_an_id(name: str) -> None:
     for joint in ("-", "_", ""):
-        found = chosen(name.replace("_", joint), SHIPPED)
-        assert found.format == name
+        assert chosen(name.replace("_", joint), SHIPPED).format == name
 
 
 def test_a_template_is_a_hint(root: Path) -> None:
@@ -117,8 +110,7 @@ def test_a_template_is_a_hint(root: Path) -> None:
     assert template_hint("<｜tool▁calls▁begin｜>function<｜tool▁sep｜>\n```json") == "deepseek_v3"
     assert template_hint("<｜tool▁calls▁begin｜><｜tool▁sep｜>") == "deepseek_v31"
     assert template_hint("Hello.") is None
-    known = {*known_names().entries, *SHIPPED}
-    assert {name for name, _ in known_names().templates} <= known
+    assert {name for name, _ in known_names().templates} <= {*known_names().entries, *SHIPPED}
 
 
 def test_the_command_finds_the_format_of_a_model(tmp_path: Path) -> None:
