@@ -70,12 +70,9 @@ def test_dependencies_are_the_promised_ones(wheel: Path) -> None:
     required = metadata.get_all("Requires-Dist", [])
     plain = ["ijson>=3.3", "lark>=1.2.2", "pyyaml>=6", "transitions>=0.9.2"]
     assert sorted(line for line in required if "extra ==" not in line) == plain
-    assert sorted(line for line in required if "extra == 'cli'" in line) == [
-        "rich>=13.8; extra == 'cli'",
-        "typer>=0.15; extra == 'cli'",
-    ]
-    assert metadata["Requires-Python"] == ">=3.11"
-    assert metadata["Version"] == toolgram.__version__
+    for_cli = ["rich>=13.8; extra == 'cli'", "typer>=0.15; extra == 'cli'"]
+    assert sorted(line for line in required if "extra == 'cli'" in line) == for_cli
+    assert (metadata["Requires-Python"], metadata["Version"]) == (">=3.11", toolgram.__version__)
 
 
 def test_wheel_parses_away_from_the_repository(wheel: Path, tmp_path: Path) -> None:
@@ -150,8 +147,7 @@ def test_three_releases_of_each_server_have_a_target_and_a_date() -> None:
         tested = re.search(r"was tested with (?:SGLang )?(\d[\d.]*\d)", module)
         assert tested is not None
         assert mine[0][1].startswith(tested[1])
-    said = " ".join(run for _, _, run in found)
-    assert len(re.findall(r"\d{4}-\d\d-\d\d", said)) >= 4
+    assert len(re.findall(r"\d{4}-\d\d-\d\d", " ".join(run for _, _, run in found))) >= 4
 
 
 @pytest.mark.parametrize(
@@ -183,11 +179,8 @@ def test_every_change_is_one_short_line_below_a_release_and_a_kind(root: Path) -
         assert len(line) <= LONGEST, line
 
 
-def test_the_released_version_has_notes() -> None:
+def test_the_released_version_has_notes_and_one_without_is_no_release() -> None:
     assert notes(toolgram.__version__).startswith("### ")
-
-
-def test_a_version_without_notes_is_no_release() -> None:
     with pytest.raises(SystemExit, match="no notes for 9"):
         notes("9.9.9")
 
