@@ -5,12 +5,12 @@ output that a format reads here, or code that raises here. Only these and the re
 `reference_pages.yaml`.
 """
 
-import importlib
 import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
@@ -71,9 +71,7 @@ def _message(message: toolgram.Message) -> str:
     shown: dict[str, Any] = {"content": message.content}
     if message.reasoning:
         shown["reasoning"] = message.reasoning
-    shown["tool_calls"] = [
-        {"name": call.name, "arguments": call.arguments, "status": call.status} for call in message.tool_calls
-    ]
+    shown["tool_calls"] = [{"name": c.name, "arguments": c.arguments, "status": c.status} for c in message.tool_calls]
     shown["anomalies"] = [
         {name: value for name, value in asdict(each).items() if value is not None and name != "why"}
         for each in message.anomalies
@@ -90,12 +88,7 @@ class Raised:
     code: str = ""
 
 
-def _named(path: str) -> Any:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
-ERRORS = [Raised(_named(row["error"]), row["remedy"], row.get("code", "")) for row in SAID["errors"]]
+ERRORS = [Raised(resolve_name(row["error"]), row["remedy"], row.get("code", "")) for row in SAID["errors"]]
 
 
 def error_page(raised: Raised) -> str:

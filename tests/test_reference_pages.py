@@ -21,8 +21,7 @@ from toolgram.showing import reading
 
 def test_the_pages_are_current() -> None:
     made = reference_pages.pages()
-    there = {place for folder in {each.parent for each in made} for place in folder.glob("*.md")}
-    assert there == set(made)
+    assert {place for folder in {each.parent for each in made} for place in folder.glob("*.md")} == set(made)
     stale = [place.name for place, text in made.items() if place.read_text(encoding="utf-8") != text]
     assert stale == [], "run make docs"
 
@@ -92,11 +91,7 @@ def test_where_people_read_an_error_its_page_is_named() -> None:
     assert result.stderr.endswith("(see reference/errors/UnknownFormat/)\n")
     assert CliRunner().invoke(app, ["parse"], input="").stderr.endswith("(see reference/cli/)\n")
     for api in ("chat", "responses", "messages"):
-        said = error_body(api, Refusal("no"))["error"]["message"]
-        assert said == "no (see reference/errors/Refusal/)"
-
-
-# --- the page of the command line -----------------------------------------------------------------------------------
+        assert error_body(api, Refusal("no"))["error"]["message"] == "no (see reference/errors/Refusal/)"
 
 
 def test_the_page_is_the_help_of_each_command() -> None:
