@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,11 +29,7 @@ def write_figures(
         "command": command,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "versions": {
-            "toolgram": toolgram.__version__,
-            "Python": ".".join(map(str, sys.version_info[:3])),
-            **(versions or {}),
-        },
+        "versions": {"toolgram": toolgram.__version__, "Python": platform.python_version(), **(versions or {})},
         "figures": dict(figures),
     }
     (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

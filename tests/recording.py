@@ -69,12 +69,9 @@ def picture(session: list[str]) -> str:
     drawn = drawn.replace("Fira Code", "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono")
     shown = "@keyframes show { to { opacity: 1 } } .line { opacity: 0; animation: show 0.01s forwards }"
     drawn = drawn.replace("<style>", f"<style>\n    {shown}\n    {STILL}\n", 1)
-    drawn = LINE.sub(
-        lambda part: f'{part[1][:-1]} line" style="animation-delay: {rows[int(part[3])]:.2f}s"{part[2]}', drawn
-    )
-    drawn = BACKGROUND.sub(
-        lambda part: f'{part[1]}class="line" style="animation-delay: {rows[_row(part[3])]:.2f}s" {part[2]}', drawn
-    )
+    delay = 'style="animation-delay: {:.2f}s"'.format
+    drawn = LINE.sub(lambda part: f'{part[1][:-1]} line" {delay(rows[int(part[3])])}{part[2]}', drawn)
+    drawn = BACKGROUND.sub(lambda part: f'{part[1]}class="line" {delay(rows[_row(part[3])])} {part[2]}', drawn)
     return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
 
 

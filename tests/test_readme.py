@@ -34,8 +34,7 @@ def test_every_route_is_short(readme: str) -> None:
 
 
 def test_the_first_example_runs(readme: str, capsys: pytest.CaptureFixture[str]) -> None:
-    example = readme.split("```python\n", 1)[1].split("```", 1)[0]
-    exec(example, {})
+    exec(readme.split("```python\n", 1)[1].split("```", 1)[0], {})
     shown = capsys.readouterr().out
     assert "Content(text='Hm.'" in shown
     assert "name='get_weather', arguments='{\"city\": \"Paris\"}', status='complete'" in shown
@@ -60,8 +59,7 @@ def test_the_first_page_of_the_site_has_the_same_models(readme: str, root: Path)
 
 
 def test_the_recording_is_what_the_command_prints_now() -> None:
-    written = recording.PICTURE.read_text(encoding="utf-8")
-    assert recording.picture(recording.lines()) == written, "run make recording"
+    assert recording.picture(recording.lines()) == recording.PICTURE.read_text(encoding="utf-8"), "run make recording"
 
 
 def test_the_table_of_formats_lists_what_ships(root: Path) -> None:
@@ -94,8 +92,7 @@ def test_every_figure_with_a_file_is_in_that_file(root: Path) -> None:
 
 @pytest.mark.parametrize("name", SOLD)
 def test_the_front_pages_state_no_figure_without_a_file(name: str, root: Path) -> None:
-    text = NOT_PROSE.sub("", LINK.sub("", (root / name).read_text(encoding="utf-8")))
-    assert MEASURED.findall(text) == []
+    assert MEASURED.findall(NOT_PROSE.sub("", LINK.sub("", (root / name).read_text(encoding="utf-8")))) == []
 
 
 def test_a_data_file_says_what_made_it(root: Path) -> None:
@@ -112,8 +109,7 @@ def test_a_data_file_says_what_made_it(root: Path) -> None:
 
 
 def test_a_figure_that_its_file_does_not_have_is_found() -> None:
-    values = {"rows": 1234, "share": 62.5, "of": {"llama.cpp": "8 of 9"}}
-    assert numbers(values) == {"1,234", "62.5", "8", "9"}
+    assert numbers({"rows": 1234, "share": 62.5, "of": {"llama.cpp": "8 of 9"}}) == {"1,234", "62.5", "8", "9"}
     text = "Reads [1,234](docs/data/a.json), [8 of 10](../data/b.json) and 7."
     assert list(stated(text)) == [("1,234", "a.json"), ("8", "b.json"), ("10", "b.json")]
 
