@@ -26,8 +26,6 @@ from tests.certain.samples import OTHER_TOOLS, TOOLS, Calls, Sample, complete_ca
 from tests.figures import write_figures
 
 READ = Path(__file__).parent / "real_outputs_read.json"
-
-
 Found = list[tuple[str, Sample, Calls]]  # a verdict, a sample, and the calls that are read
 
 

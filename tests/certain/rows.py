@@ -16,19 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import toolgram
-from tests.certain.samples import (
-    OTHER_TOOLS,
-    TOOLS,
-    Calls,
-    Sample,
-    complete_calls,
-    ids_in,
-    one_form,
-    quoted,
-    read,
-    shown,
-    tokens_in,
-)
+from tests.certain import samples
+from tests.certain.samples import TOOLS, Calls, Sample, complete_calls, ids_in, one_form, quoted, read, shown, tokens_in
 from tests.generators.suite_cases import special_ids
 from tests.json_prefix import is_object
 from toolgram.program.state import CALL, HEADER
@@ -65,8 +54,7 @@ def lines(python: bool, rng: random.Random, size: float) -> Iterator[Sample]:
     following = ', unit="C"' if python else ', "unit": "C"'
     fitting = {name: (prefix, text) for name, (prefix, text) in reversed(found) if written in text}
     for name, (prefix, text) in sorted(fitting.items()):
-        whole = read(Sample(name, text, prefix=prefix, tools=TOOLS))
-        calls = complete_calls(whole)
+        calls = complete_calls(read(Sample(name, text, prefix=prefix, tools=TOOLS)))
         for line in rng.sample(code_lines(), max(3, int(size * (2_000 if python else 500)))):
             more = rng.random() < 0.5
             bare = json.dumps(line, ensure_ascii=False)[1:-1].replace('\\"', '"')
@@ -130,7 +118,7 @@ def thoughts(rng: random.Random, size: float) -> Iterator[Sample]:
 
 def unmade(last: Sample) -> Iterator[Sample]:
     """A call that ends an output, if nothing says that it was made."""
-    yield from (replace(last, reason="length"), replace(last, reason=None), replace(last, tools=OTHER_TOOLS))
+    yield from (replace(last, reason="length"), replace(last, reason=None), replace(last, tools=samples.OTHER_TOOLS))
 
 
 def ids(rng: random.Random, size: float) -> Iterator[Sample]:
@@ -172,9 +160,8 @@ def fences(rng: random.Random, size: float) -> Iterator[Sample]:
 def _ends_message(name: str, calls: str) -> bool:
     """Whether calls begin with a marker that ends the message before them, and so the code in it."""
     program = toolgram.get_format(name).program
-    found = [
-        each for each in program.initial.symbols if calls.startswith(program.literals.get(each.trigger, calls + "."))
-    ]
+    texts = program.literals
+    found = [each for each in program.initial.symbols if calls.startswith(texts.get(each.trigger, calls + "."))]
     first = max(found, key=lambda each: len(program.literals[each.trigger]), default=None)
     return first is not None and first.opens not in (CALL, HEADER)
 
@@ -222,9 +209,8 @@ def suite_cases(rng: random.Random, size: float) -> Iterator[Sample]:
                 continue
             calls = [call for call in case["expect"]["calls"] if call["status"] == "complete"]
             made = tuple((call["name"], one_form(call["arguments"])) for call in calls)
-            yield Sample(
-                case["family"], case["text"], made, case["finish_reason"], case["prompt"], tools.get(case.get("tools"))
-            )
+            asked = case["finish_reason"], case["prompt"], tools.get(case.get("tools"))
+            yield Sample(case["family"], case["text"], made, *asked)
 
 
 def real_outputs(rng: random.Random, size: float) -> Iterator[Sample]:

@@ -96,8 +96,7 @@ class Shown:
 @lru_cache(maxsize=256)
 def shown(name: str) -> Shown:
     """Return the parts of a format's examples."""
-    fmt = toolgram.get_format(name)
-    outputs = tuple((prefix, output) for prefix, output, _ in canonical_outputs(fmt))
+    outputs = tuple((prefix, output) for prefix, output, _ in canonical_outputs(toolgram.get_format(name)))
     tails = [tail for prefix, output in outputs for tail in [_calls_alone(name, prefix, output)] if tail]
     thoughts = (_thought(name, prefix, output) for prefix, output in outputs)
     calls = next((tail for tail in tails if "Paris" in tail), tails[0])
