@@ -29,9 +29,8 @@ def _in_one(firsts: str, begun: list[str], ends: list[End]) -> re.Pattern[str]:
     waits = [*begun, *(end.partial for end in ends if end.partial)]
     groups = [rf"(?:{'|'.join(waits)})\Z" if waits else "(?!)", *(end.whole for end in ends)]
     found = "|".join(groups)
-    return re.compile(
-        rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{'|'.join(f'({each})' for each in groups)})?+"
-    )
+    named = "|".join(f"({each})" for each in groups)
+    return re.compile(rf"(?:[^{re.escape(firsts)}]++|(?!{found})[\s\S])*+(?:{named})?+")
 
 
 @given(

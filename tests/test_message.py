@@ -25,8 +25,7 @@ def test_a_message_is_a_copy() -> None:
     first = parser.message
     first.tool_calls[0].name = "changed"
     first.anomalies[0].text = "changed"
-    assert parser.message.tool_calls[0].name == "f"
-    assert parser.message.anomalies[0].text == "f"
+    assert (parser.message.tool_calls[0].name, parser.message.anomalies[0].text) == ("f", "f")
 
 
 def test_every_kind_of_anomaly_is_on_the_page() -> None:

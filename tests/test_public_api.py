@@ -16,9 +16,8 @@ NEEDS = {"langchain": "langchain_core", "llama_cpp": "llama_cpp", "transformers"
 def sections(root: Path) -> dict[str, list[str]]:
     """Return the names that the page documents, by module."""
     page = (root / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    return {
-        module: re.findall(rf"^::: {re.escape(module)}\.(\w+)$", text, re.M) for module, text in SECTION.findall(page)
-    }
+    find = r"^::: {}\.(\w+)$".format
+    return {module: re.findall(find(re.escape(module)), text, re.M) for module, text in SECTION.findall(page)}
 
 
 def source(root: Path, module: str) -> Path:
