@@ -144,8 +144,7 @@ def test_tools_of_the_server_pass(shape: str) -> None:
 
 def test_a_tool_of_the_server_with_a_name_may_be_called() -> None:
     text = '<tool_call>\n{"name": "web_search", "arguments": {}}\n</tool_call>'
-    tools = [SERVER["dated, with a name"]]
-    assert not toolgram.get_format("hermes").parse(text, tools=tools).anomalies
+    assert not toolgram.get_format("hermes").parse(text, tools=[SERVER["dated, with a name"]]).anomalies
     assert toolgram.get_format("hermes").parse(text, tools=[SHAPES["chat"]]).anomalies[0].kind == "unknown_tool"
 
 
@@ -171,9 +170,6 @@ def test_an_unknown_shape_is_a_clear_error(tool: Any, words: str) -> None:
 def test_tools_that_are_no_list_are_an_error(tools: Any) -> None:
     with pytest.raises(toolgram.ToolgramError, match="tools are a list, one item for each tool; this is "):
         toolgram.get_format("hermes").parser(tools=tools)
-
-
-# --- bounds -------------------------------------------------------------------------------------------------------
 
 
 def _cyclic() -> dict[str, Any]:
@@ -239,8 +235,6 @@ def test_no_schema_of_any_shape_is_refused_by_a_parser(schema: Any) -> None:
 _ALL = {"string", "integer", "number", "boolean", "null", "array", "object"}
 
 
-# --- what a schema allows -----------------------------------------------------------------------------------------
-
 DEFS = {"$defs": {"Color": {"enum": ["red", "1"]}, "a/b": {"type": "integer"}}}
 
 
@@ -249,10 +243,7 @@ def test_the_types_that_a_schema_allows(schema: Any, types: str | None) -> None:
     assert types_of(schema, DEFS) == (None if types is None else frozenset(types.split()))
 
 
-@pytest.mark.parametrize(
-    ("schema", "given", "undeclared"),
-    table(__file__, "the_parameters_that_a_schema_declares"),
-)  # fmt: skip
+@pytest.mark.parametrize(("schema", "given", "undeclared"), table(__file__, "the_parameters_that_a_schema_declares"))
 def test_the_parameters_that_a_schema_declares(schema: Any, given: str | None, undeclared: str | None) -> None:
     found = parameters_of(schema)
     for name, types in (("a", given), ("zz", undeclared)):
@@ -321,9 +312,8 @@ def test_what_a_server_reads_into_models_is_read_like_the_dict() -> None:
     for more in extras:
         given: dict[str, Any] = {"name": "f", "description": "d", "parameters": schema, **more}
         plain = {"type": "function", "function": given}
-        (flat,), (nested,), (meant,) = (
-            read_tools(tools) for tools in ([_Inner(**given)], [_Outer(function=_Inner(**given))], [plain])
-        )
+        lists = [_Inner(**given)], [_Outer(function=_Inner(**given))], [plain]
+        (flat,), (nested,), (meant,) = map(read_tools, lists)
         assert flat.as_chat() == nested.as_chat() == meant.as_chat()
     with pytest.raises(toolgram.ToolgramError, match="two schemas that differ"):
         read_tools([_Inner.model_validate({"name": "f", "parameters": schema, "input_schema": {"type": "object"}})])
@@ -339,10 +329,8 @@ def test_nested_types_are_read_by_pydantic() -> None:
     assert parameters["properties"]["count"] == {"default": 3, "minimum": 1, "type": "integer"}
     assert set(parameters["$defs"]) == {"Point", "Colour", "Options", "Size"}
     types = parameters_of(parameters).types
-    assert types["at"] == frozenset({"object"})
-    assert types["colour"] == frozenset({"string"})
-    assert types["many"] == frozenset({"array"})
-    assert types["count"] == frozenset({"integer"})
+    found = [types[each] for each in ("at", "colour", "many", "count")]
+    assert found == [frozenset({each}) for each in ("object", "string", "array", "integer")]
 
 
 def test_the_schemas_of_a_function_are_valid_and_its_own() -> None:
@@ -438,11 +426,6 @@ def test_a_call_is_checked(name: str) -> None:
     assert found.is_valid or found.reply.startswith(f"The call of {found.name} was not made:")
 
 
-def test_a_reply_is_short() -> None:
-    (found,) = checked(call({}, "x" * 100_000), BOOK)
-    assert len(found.reply) < 1_000
-
-
 def test_a_pattern_that_would_take_seconds_takes_none() -> None:
     slow = declared(properties={"a": {"type": "string", "pattern": "^(a+)+$"}})
     with at_most(calls=100_000):  # and an expression that tries all ways would not end
@@ -476,12 +459,12 @@ def test_a_schema_that_is_no_json_or_too_deep() -> None:
         assert "were not checked" in found.notes[0]
 
 
-def test_deep_arguments_and_many_faults() -> None:
+def test_deep_arguments_a_long_name_and_many_faults() -> None:
     text = f'<tool_call>\n{{"name": "book", "arguments": {{"to": {"[" * 90}{"]" * 90}}}}}\n</tool_call>'
     assert checked(text, BOOK)[0].faults
-    (found,) = checked(
-        call({f"k{number}": number for number in range(100)}), declared(additionalProperties={"type": "null"})
-    )
+    assert len(checked(call({}, "x" * 100_000), BOOK)[0].reply) < 1_000
+    many = {f"k{number}": number for number in range(100)}
+    (found,) = checked(call(many), declared(additionalProperties={"type": "null"}))
     assert len(found.faults) == 21
     assert len(found.reply) < 7_000
 
@@ -498,8 +481,7 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text(call({"to": "Rome"}))
     (tmp_path / "bad.txt").write_text(call({"to": 3}))
     (tmp_path / "rows.jsonl").write_text(json.dumps({"output": call({"to": 3})}))
-    tools = ["--tools", str(tmp_path / "tools.json")]
-    parse = ["parse", "-f", "hermes", *tools, "--validate"]
+    parse = ["parse", "-f", "hermes", "--tools", str(tmp_path / "tools.json"), "--validate"]
     good = run(*parse, str(tmp_path / "good.txt"))
     assert good.exit_code == 0
     assert json.loads(good.stdout)["validation"][0]["valid"] is True
