@@ -42,12 +42,8 @@ def prose_of(page: str) -> str:
 
 def pages() -> list[Path]:
     """Return the pages that people write."""
-    found = [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        ROOT / "CHANGELOG.md",
-        *sorted((ROOT / "docs").rglob("*.md")),
-    ]
+    top = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    found = [*(ROOT / name for name in top), *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in found if not page.relative_to(ROOT).as_posix().startswith(GENERATED)]
 
 
@@ -110,11 +106,7 @@ def declared() -> list[Path]:
 
 
 if __name__ == "__main__":
-    kinds = (
-        (pages(), page_faults),
-        (declared(), declaration_faults),
-        (sorted((ROOT / "src").rglob("*.py")), source_faults),
-    )
-    for places, faults in kinds:
+    modules = sorted((ROOT / "src").rglob("*.py"))
+    for places, faults in ((pages(), page_faults), (declared(), declaration_faults), (modules, source_faults)):
         for fault in (fault for place in places for fault in faults(place)):
             print("{}:{}: {}: write {}".format(*fault))

@@ -35,9 +35,8 @@ GONE = re.compile(
 
 
 def _python(root: Path) -> list[Path]:
-    return [
-        path for name in FOLDERS for path in ([root / name] if name.endswith(".py") else (root / name).rglob("*.py"))
-    ]
+    places = [root / name for name in FOLDERS]
+    return [path for each in places for path in ([each] if each.suffix == ".py" else each.rglob("*.py"))]
 
 
 def test_files_have_fewer_lines_than_the_limit(root: Path) -> None:
@@ -59,8 +58,7 @@ def test_limits_are_defined_once(root: Path) -> None:
     """A constant with the name of a limit elsewhere, or its number in an expression for blanks, is a copy."""
     copies = re.compile(r"^_?(?:MAX|MOST|LONGEST)_(?:BLANKS|DEPTH|DIGITS|WORD) = |\\[rns]\]?\{+[01],64\}", re.M)
     sources = [path for path in (root / "src").rglob("*.py") if path.name != "limits.py"]
-    found = {path.name: words for path in sources if (words := copies.findall(path.read_text("utf-8")))}
-    assert found == {}
+    assert {path.name: words for path in sources if (words := copies.findall(path.read_text("utf-8")))} == {}
 
 
 def test_shared_grammars_have_blanks_of_the_same_number(root: Path) -> None:
@@ -113,10 +111,8 @@ def test_words_that_are_no_terms_do_not_come_back(root: Path) -> None:
 def test_every_target_of_make_is_explained_and_every_one_that_is_named_exists(root: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):.*## ", (root / "Makefile").read_text("utf-8"), re.M))
     pages = [*(root / "docs").rglob("*.md"), root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"]
-    named = {
-        path.relative_to(root).as_posix(): set(re.findall(r"`make ([a-z-]+)", path.read_text("utf-8")))
-        for path in pages
-    }
+    texts = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in pages}
+    named = {name: set(re.findall(r"`make ([a-z-]+)", text)) for name, text in texts.items()}
     assert targets - named["CONTRIBUTING.md"] == set()
     assert {name: gone for name, each in named.items() if (gone := each - targets)} == {}
 
@@ -140,32 +136,23 @@ def test_help_says_what_every_target_installs_and_how_long_it_takes(root: Path) 
 # --- plain English: proselint, and the vocabulary of tests/prose.py -------------------------------------------------
 
 
-def test_pages_use_the_vocabulary() -> None:
-    found = [fault for page in prose.pages() for fault in prose.page_faults(page)]
-    assert found == []
-
-
-def test_declarations_use_the_vocabulary() -> None:
+def test_pages_declarations_docstrings_and_comments_use_the_vocabulary() -> None:
+    assert [fault for page in prose.pages() for fault in prose.page_faults(page)] == []
     assert len(prose.declared()) > 140
     assert [fault for place in prose.declared() for fault in prose.declaration_faults(place)] == []
-
-
-def test_docstrings_and_comments_use_the_vocabulary() -> None:
     assert +prose.by_part() == Counter()
 
 
 def test_proselint_has_nothing_to_say_about_the_pages(root: Path, tmp_path: Path) -> None:
     for page in prose.pages():
-        name = page.relative_to(root).as_posix()
-        place = tmp_path / name.replace("/", "-")
+        place = tmp_path / page.relative_to(root).as_posix().replace("/", "-")
         place.write_text(prose.prose_of(page.read_text(encoding="utf-8")), encoding="utf-8")
     config = root / ".proselintrc.json"
     command = [sys.executable, "-m", "proselint", "check", "--config", str(config), "-o", "json", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     result = json.loads(done.stdout)["result"]
     assert len(result) > 30, done.stderr
-    found = {Path(file).name: each["diagnostics"] for file, each in result.items() if each.get("diagnostics")}
-    assert found == {}
+    assert {Path(file).name: each["diagnostics"] for file, each in result.items() if each.get("diagnostics")} == {}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +173,5 @@ def test_the_vocabulary(line: str, words: list[str], tmp_path: Path) -> None:
 def test_docstrings_begin_with_a_verb(tmp_path: Path) -> None:
     source = 'def f():\n    """The text."""\n\n\ndef g():\n    """Return the text."""  # behind\n'
     (tmp_path / "module.py").write_text(source, encoding="utf-8")
-    assert [(fault.line, fault.word) for fault in prose.source_faults(tmp_path / "module.py")] == [
-        (2, "The"),
-        (6, "behind"),
-    ]
+    found = [(fault.line, fault.word) for fault in prose.source_faults(tmp_path / "module.py")]
+    assert found == [(2, "The"), (6, "behind")]
