@@ -97,10 +97,8 @@ def test_a_lost_call_beside_a_parsed_one_is_told() -> None:
 
 def test_blanks_before_malformed_text_do_not_shift_its_offset() -> None:
     (oddity,) = told("mistral_v11", "See\n [TOOL_CALLS]f! There").anomalies
-    assert (oddity.offset, oddity.words) == (
-        5,
-        "'[TOOL_CALLS]f' was left as text: expected a blank, '[CALL_ID]', '[ARGS]' or arguments",
-    )
+    words = "'[TOOL_CALLS]f' was left as text: expected a blank, '[CALL_ID]', '[ARGS]' or arguments"
+    assert (oddity.offset, oddity.words) == (5, words)
 
 
 def test_tolerated_deviations_have_offsets() -> None:
@@ -157,8 +155,7 @@ def test_the_family_comes_first_and_ties_are_named(name: str) -> None:
 def test_many_outputs_are_read_together() -> None:
     """What one output does not tell, the others do."""
     plain, thought = "Hello.", "<think>so</think>yes"
-    call = toolgram.get_format("kimi_k2").example
-    assert recognise([plain, thought, call])[0].name == "kimi_k2"
+    assert recognise([plain, thought, toolgram.get_format("kimi_k2").example])[0].name == "kimi_k2"
     assert best_format([plain]) is None
     assert not is_found(recognise([""])[0])
 
