@@ -18,7 +18,6 @@ from toolgram.observing.paths import canonical_outputs
 from toolgram.pages.formats import Finding, page, page_name, picture_name, stale_pages, write_pages
 from toolgram.pages.tables import refreshed
 
-DIALECTS: list[Kind] = ["mermaid", "dot"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -45,11 +44,10 @@ def test_every_format_has_a_diagram_and_always_the_same(fmt: toolgram.Format, ki
     drawn = fmt.diagram(kind, level)
     assert drawn == fmt.diagram(kind, level=level)
     assert drawn.endswith("\n")
-    start = {"mermaid": "---\ntitle: ", "dot": "digraph", "svg": "<svg"}[kind]
-    assert drawn.startswith(start)
+    assert drawn.startswith({"mermaid": "---\ntitle: ", "dot": "digraph", "svg": "<svg"}[kind])
 
 
-@pytest.mark.parametrize("kind", DIALECTS)
+@pytest.mark.parametrize("kind", ["mermaid", "dot"])
 def test_states_and_marker_texts_are_in_it(fmt: toolgram.Format, kind: Kind) -> None:
     drawn = READ[kind](fmt.diagram(kind, "whole"))
     unwrapped = drawn.replace("\n", "")
@@ -99,9 +97,6 @@ def test_several_triggers_share_an_edge_and_nothing_is_drawn_twice(fmt: toolgram
     assert all(source != dest for source, dest in edges)
 
 
-# --- the happy path -----------------------------------------------------------------------------------------------
-
-
 def path_edges(fmt: toolgram.Format) -> dict[tuple[str, str], str]:
     """The labels of the happy path by what they lead from and to."""
     found = re.findall(r"^ +of_(\w+) --> (?:of_)?(\w+)(?:: (.*))?$", fmt.diagram(), re.M)
@@ -132,8 +127,7 @@ def test_the_happy_path_says_what_a_model_writes_between_the_boxes() -> None:
     }
     hermes = path_edges(toolgram.get_format("hermes"))
     assert hermes["content", "call"] == '<tool_call> {"name":'
-    assert hermes["name", "arguments"] == ', "arguments":'
-    assert hermes["arguments", "content"] == "} </tool_call>"
+    assert (hermes["name", "arguments"], hermes["arguments", "content"]) == (', "arguments":', "} </tool_call>")
 
 
 def test_a_text_that_varies_is_not_that_of_an_example() -> None:
@@ -164,8 +158,7 @@ def test_mermaid_text_cannot_leave_its_label(tmp_path: Path, level: Level) -> No
             line,
         )
         assert label, line
-        text = re.sub(r"#\d+;|<br/>", "", (label[1] or "") + (label[2] or ""))
-        assert not set(text) & set('"<>;:%#`[]{}|&'), line
+        assert not set(re.sub(r"#\d+;|<br/>", "", (label[1] or "") + (label[2] or ""))) & set('"<>;:%#`[]{}|&'), line
     # words that begin a statement of Mermaid's are not used as names
     assert not re.search(r"^  (?:end|note\b|node it)", body, re.M)
 
@@ -245,8 +238,7 @@ def shown(cell: str) -> str:
 
 def table(text: str, heading: str) -> list[list[str]]:
     """The rows of the first table under a heading."""
-    section = text.partition(f"\n## {heading}")[2].partition("\n## ")[0]
-    rows = re.search(r"\|---.*\n((?:\|.*\n)*)", section)
+    rows = re.search(r"\|---.*\n((?:\|.*\n)*)", text.partition(f"\n## {heading}")[2].partition("\n## ")[0])
     assert rows is not None
     return [cells(row) for row in rows[1].splitlines()]
 
@@ -257,9 +249,8 @@ def test_every_character_of_the_example_has_one_event(fmt: toolgram.Format) -> N
     message = fmt.parse(fmt.example)
     for number, call in enumerate(message.tool_calls, 1):
         assert call.name in [given for _, _, given in rows]
-        assert call.arguments == "".join(
-            given for _, owner, given in rows if owner == f"the arguments of call {number}"
-        )
+        owned = f"the arguments of call {number}"
+        assert call.arguments == "".join(given for _, owner, given in rows if owner == owned)
 
 
 def test_both_files_stand_in_it_verbatim_and_the_diagram_beside_it(fmt: toolgram.Format, tmp_path: Path) -> None:
@@ -283,9 +274,7 @@ def test_findings_are_told_as_they_are_and_without_paths(fmt: toolgram.Format) -
 
 
 def test_a_hostile_marker_cannot_break_a_cell(tmp_path: Path) -> None:
-    text = page(load_own(tmp_path), agreed)
-    rows = [row for row in table(text, "Machine") if row[4] == "OPEN"]
-    assert [row[3] for row in rows] == [MARKER]
+    assert [row[3] for row in table(page(load_own(tmp_path), agreed), "Machine") if row[4] == "OPEN"] == [MARKER]
 
 
 def test_written_pages_are_current_until_a_file_changes(fmt: toolgram.Format, tmp_path: Path) -> None:
@@ -294,14 +283,9 @@ def test_written_pages_are_current_until_a_file_changes(fmt: toolgram.Format, tm
     assert stale_pages([fmt], folder, agreed) == [place, folder / picture_name(fmt)]
     assert write_pages([fmt], folder, agreed) == [place]
     assert stale_pages([fmt], folder, agreed) == []
+    assert stale_pages([fmt], folder, lambda _: []) == [place], "`check` finds otherwise"
     place.write_text(place.read_text(encoding="utf-8").replace("structure", "text", 1), encoding="utf-8")
     assert stale_pages([fmt], folder, agreed) == [place]
-
-
-def test_a_page_is_stale_when_check_finds_otherwise(tmp_path: Path) -> None:
-    fmt = toolgram.get_format("mistral_v11")
-    write_pages([fmt], tmp_path, agreed)
-    assert stale_pages([fmt], tmp_path, lambda _: []) == [tmp_path / "mistral_v11.md"]
 
 
 @pytest.mark.parametrize("ending", ["md", "svg"])
