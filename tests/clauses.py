@@ -7,8 +7,6 @@ whole, but for one whose closing brace was in a string, as the character directl
 class: the clause, and the first events that differ.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import random
@@ -19,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, takewhile
-from typing import Any
+from typing import Any, Self
 
 import toolgram
 from tests.json_prefix import is_object
@@ -61,8 +59,7 @@ class Reading:
             return False
         if status == "truncated":
             return "```" in sources(self.events)
-        ended = self._place(ToolCallEnd, index)
-        return self._is_bare(index) or sources(self.events[ended:])[:1] in ("\\", '"', "'")
+        return self._is_bare(index) or sources(self.events[self._place(ToolCallEnd, index) :])[:1] in ("\\", '"', "'")
 
     def _is_bare(self, index: int) -> bool:
         """Return whether a bracket begins the call, and no marker."""
@@ -97,7 +94,7 @@ class Tally:
             shortest = failure
         self.failures[failure.kind] = (known + count, shortest)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: Self) -> None:
         self.texts += other.texts
         self.characters += other.characters
         for count, failure in other.failures.values():
@@ -124,10 +121,8 @@ def read(fmt: toolgram.Format, pieces: Iterable[str], reason: str | None = None,
     events = merged([*(event for piece in pieces for event in parser.feed(piece)), *parser.close(reason)])
     starts = [event for event in events if isinstance(event, ToolCallStart)]
     ends = [event for event in events if isinstance(event, ToolCallEnd)]
-    calls = [
-        (start.name, "".join(arguments_of(events, start.index)), str(end.status))
-        for start, end in zip(starts, ends, strict=True)
-    ]
+    both = zip(starts, ends, strict=True)
+    calls = [(start.name, "".join(arguments_of(events, start.index)), str(end.status)) for start, end in both]
     return Reading(events, tuple(calls))
 
 
@@ -155,8 +150,7 @@ def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | Non
         for declared in (None, tools):
             whole = read(fmt, (text,), None, declared)
             failure = broken(text, whole) or difference(text, whole, read(fmt, text, None, declared), "by character")
-            pieces = _pieces(text, rng)
-            failure = failure or difference(text, whole, read(fmt, pieces, None, declared), "in pieces")
+            failure = failure or difference(text, whole, read(fmt, _pieces(text, rng), None, declared), "in pieces")
             brackets = [at for at, character in enumerate(text, 1) if character in "})]>"]
             cuts = [rng.randint(0, len(text)) for _ in range(3)] + rng.sample(brackets, min(4, len(brackets)))
             for at in () if failure else cuts:

@@ -57,8 +57,7 @@ def do(task: Task) -> Tally:
 
 def run(name: str, length: int, after: int, workers: int) -> Tally:
     """All strings of a format, in processes."""
-    tasks = [*tasks_from_start(name, length), *tasks_after_contexts(name, after)]
-    return tallied(name, do, tasks, workers)
+    return tallied(name, do, [*tasks_from_start(name, length), *tasks_after_contexts(name, after)], workers)
 
 
 def main() -> int:
