@@ -48,25 +48,19 @@ def test_a_composed_machine_composed_again_is_the_same(name: str) -> None:
     data = toolgram.get_format(name).machine_dict
     again = composed(machine_text(data))
     assert rows(again) == rows(MachineFile(name, data, {}))
-    assert states(again) == states(MachineFile(name, data, {}))
-    assert again.data["format"] == data["format"]
+    assert (states(again), again.data["format"]) == (states(MachineFile(name, data, {})), data["format"])
 
 
 def test_machine_files_are_at_most_a_third_of_what_they_stand_for(root: Path) -> None:
     """All files and all fragments in characters, compared with all composed machines."""
-    machines = root / "machines"
-    written = sum(len(path.read_text(encoding="utf-8")) for path in machines.rglob("*.yaml"))
+    written = sum(len(path.read_text(encoding="utf-8")) for path in (root / "machines").rglob("*.yaml"))
     whole = sum(len(machine_text(toolgram.get_format(name).machine_dict, "")) for name in toolgram.format_names())
     assert written <= whole / 3, f"{written} characters, composed {whole}"
 
 
 def test_json_in_tags_is_a_page(root: Path) -> None:
-    assert len(_lines(root / "machines/hermes.yaml")) <= 45  # eleven of them are an output
-    assert len(_lines(root / "grammars/hermes.lark")) <= 28
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines()
+    for name, most in (("machines/hermes.yaml", 45), ("grammars/hermes.lark", 28)):  # eleven lines are an output
+        assert len((root / name).read_text(encoding="utf-8").splitlines()) <= most
 
 
 @pytest.mark.parametrize("name", table(__file__, "composed"))
@@ -132,16 +126,14 @@ REPAIRS = "# --- repairs: what models get wrong ---"
 def test_repairs_come_after_the_strict_transitions(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     data = load_machine(text, str(path)).data
-    declared = data.get("machine", data).get("transitions", ())
-    marks = [entry.get("repair", False) for entry in declared]
-    assert marks == sorted(marks)
-    assert text.count(REPAIRS) == any(marks)
+    marks = [entry.get("repair", False) for entry in data.get("machine", data).get("transitions", ())]
+    assert (marks, text.count(REPAIRS)) == (sorted(marks), any(marks))
     assert text.partition(REPAIRS)[0].count("repair: true") == 0
 
 
 # --- grammars: what one overrides need not be imported by name ------------------------------------------------------
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = HOME.parent
 FILES = {
     "one.lark": 'start: (A | _b)*\n_b: B | _c\n_c: C\nA: "a"\nB: "b"\nC: "c"\n',
     "two.lark": '%import .one (A)\nother: A | D\nD: "d"\n%declare VALUE\n',
@@ -183,13 +175,6 @@ def test_a_name_that_no_file_has_is_refused_with_its_line_and_the_nearest_names(
 
 
 @every_format
-def test_the_whole_grammar_is_a_file_that_lark_itself_loads(name: str) -> None:
-    spec = toolgram.get_format(name).spec
-    whole = toolgram.get_format(name).whole_grammar_text
-    Lark(whole, parser="earley", source_path=spec.grammar_path, import_paths=[str(REPOSITORY / "grammars")])
-
-
-@every_format
 def test_computed_imports_mean_what_written_ones_do(name: str) -> None:
     spec = toolgram.get_format(name).spec
     written = with_imports(spec.grammar_text, spec.grammar_path, spec.import_paths)
@@ -219,9 +204,10 @@ def test_free_text_is_declared_unless_there_is_a_reason(name: str) -> None:
 
 
 @every_format
-def test_the_whole_grammar_has_a_definition_for_each_declaration(name: str) -> None:
+def test_lark_itself_loads_the_whole_grammar_which_has_a_definition_for_each_declaration(name: str) -> None:
     fmt = toolgram.get_format(name)
-    spec = fmt.spec
+    spec, grammars = fmt.spec, [str(REPOSITORY / "grammars")]
+    Lark(fmt.whole_grammar_text, parser="earley", source_path=spec.grammar_path, import_paths=grammars)
     whole = load_lark(fmt.whole_grammar_text, spec.grammar_path, spec.import_paths)
     assert whole.declared == ()
     found = {short_name(each.name): each.pattern.to_regexp() for each in whole.terminals}
@@ -235,21 +221,16 @@ def test_the_definitions_exclude_the_markers_of_their_states() -> None:
     found = {name: re.compile(each) for name, each in free_text(toolgram.get_format("hermes").spec).items()}
     assert found["TEXT"].match("a <b> \n<tool_call>")[0] == "a <b> \n"  # type: ignore[index]
     assert found["THOUGHT"].match("a <function=f> </think>")[0] == "a <function=f> "  # type: ignore[index]
-    gemma = free_text(toolgram.get_format("gemma4").spec)["NOTATED_STRING"]
-    assert re.fullmatch(gemma, '<|"|>a "b"<|"|>')
+    assert re.fullmatch(free_text(toolgram.get_format("gemma4").spec)["NOTATED_STRING"], '<|"|>a "b"<|"|>')
 
 
 def test_what_no_state_reads_never_matches() -> None:
-    spec = toolgram.get_format("mistral_v11").spec
-    assert not re.search(free_text(spec)["VALUE"], "any text")
-
-
-PIECE = "%declare TEXT\ntext: TEXT\n"
+    assert not re.search(free_text(toolgram.get_format("mistral_v11").spec)["VALUE"], "any text")
 
 
 @pytest.mark.parametrize(("lines", "definition"), table(__file__, "a_declaration_may_come_from_an_imported_file"))
 def test_a_declaration_may_come_from_an_imported_file(lines: str, definition: str, tmp_path: Path) -> None:
-    (tmp_path / "piece.lark").write_text(PIECE)
+    (tmp_path / "piece.lark").write_text("%declare TEXT\ntext: TEXT\n")
     own, machine = write_own_format(tmp_path)
     grammar = (
         own.read_text()
