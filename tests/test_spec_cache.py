@@ -153,8 +153,7 @@ def _parsed(given: tuple[toolgram.Format, str]) -> dict[str, Any]:
 
 def _finished(given: tuple[toolgram.Parser, str]) -> tuple[list[toolgram.Event], toolgram.Message]:
     parser, rest = given
-    events = [*parser.feed(rest), *parser.close()]
-    return events, parser.message
+    return [*parser.feed(rest), *parser.close()], parser.message
 
 
 @every_format
@@ -179,8 +178,7 @@ def test_your_own_format_pickles_without_its_files(tmp_path: Path) -> None:
 def test_a_derived_format_pickles_with_its_report() -> None:
     fmt = toolgram.derive_format(source("json_lines"))
     other = pickle.loads(pickle.dumps(fmt))
-    assert other.spec.machine_dict == fmt.spec.machine_dict
-    assert report_of(other).probes == report_of(fmt).probes
+    assert (other.spec.machine_dict, report_of(other).probes) == (fmt.spec.machine_dict, report_of(fmt).probes)
 
 
 def test_another_process_reads_on() -> None:

@@ -45,12 +45,10 @@ def written(machine: Machine) -> str:
     """A machine file with one line per entry."""
     lines = ["format:", *(f"  {key}: {json.dumps(value)}" for key, value in machine["format"].items()), "machine:"]
     for key, value in machine["machine"].items():
-        rows = key in ("states", "transitions") and isinstance(value, list) and value
-        lines += (
-            [f"  {key}:", *(f"    - {json.dumps(each)}" for each in value)]
-            if rows
-            else [f"  {key}: {json.dumps(value)}"]
-        )
+        if key in ("states", "transitions") and isinstance(value, list) and value:
+            lines += [f"  {key}:", *(f"    - {json.dumps(each)}" for each in value)]
+        else:
+            lines.append(f"  {key}: {json.dumps(value)}")
     others = [f"{key}: {json.dumps(value)}" for key, value in machine.items() if key not in ("format", "machine")]
     return "\n".join([*lines, *others]) + "\n"
 
@@ -174,8 +172,6 @@ ROWS: dict[str, tuple[Callable[[], Texts], str]] = {
     "a bracket as text": (lambda: _new_in_hermes('"{"'), "and `start_map item` both begin with"),
     "many positions": (lambda: changed(HERMES, _many_positions), "in more than 16384 ways"),
 }
-
-
 # What would take long, or much memory, if it were not refused at once.
 COSTLY = ("too long", "entries", "depth", "too complex", "nested", "long text", "a long grammar", "many lines",
           "repetitions", "choices", "doublings", "a circle", "groups", "many positions")  # fmt: skip
