@@ -36,9 +36,8 @@ def test_other_roles_are_declared(name: str) -> None:
 @pytest.mark.parametrize("before", ["answer", "call", "fence", "thought"])
 def test_a_message_of_another_role_is_dropped(name: str, before: str) -> None:
     fmt, call = toolgram.get_format(name), simple_call(name)[0].removeprefix("<think>")
-    first = {"answer": "Done.", "call": call, "fence": f"```\n{call}\n```", "thought": "<think>Hm.</think>Done."}[
-        before
-    ]
+    texts = {"answer": "Done.", "call": call, "fence": f"```\n{call}\n```", "thought": "<think>Hm.</think>Done."}
+    first = texts[before]
     expected = fmt.parse(first, prefix="", finish_reason="stop")
     for stop, role in some(after_turns(name), name):
         text = f"{first}{stop}{role}\nSee {call}"

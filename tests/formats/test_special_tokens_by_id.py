@@ -66,9 +66,8 @@ def test_ids_count_where_they_are_unambiguous(what: str) -> None:
 
 
 def test_an_ambiguous_marker_is_told_once_for_a_delta_with_its_place() -> None:
-    parser = toolgram.get_format("hermes").parser(
-        special_tokens={"<tool_call>": OPEN, "</tool_call>": CLOSE}, keep_message=False
-    )
+    special_tokens = {"<tool_call>": OPEN, "</tool_call>": CLOSE}
+    parser = toolgram.get_format("hermes").parser(special_tokens=special_tokens, keep_message=False)
     parser.feed("Hi. ", [OTHER])
     parser.feed(f"See {CALL} and {CALL}", BOTH)
     (told,) = parser.take_anomalies()
@@ -91,8 +90,7 @@ def test_a_fast_path_notes_ids() -> None:
         value = f"so {call.format(1)} and "
         output = [*quoted(f"I write {value}"), *meant("glm45", call.format("")[: -len(end)]), *quoted(value)]
         output += meant("glm45", end)
-        deltas = [[(part, number)] for text, number in output for part in cut(text, size)]
-        _, message = read("glm45", deltas)
+        _, message = read("glm45", [[(part, number)] for text, number in output for part in cut(text, size)])
         assert message.content == f"I write {value}".rstrip()
         assert [(c.name, json.loads(c.arguments)) for c in message.tool_calls] == [("f", {"a": value})]
 
@@ -131,8 +129,7 @@ def test_exactly_what_is_meant_is_called(name: str) -> None:
     assert wanted == calls_of(fmt.parse(text, prefix="", finish_reason="stop"))
     output = [*quoted(f"I write {quotation(name)} so.\n\n"), *meant(name, fmt.example)]
     events, message = read(name, [output])
-    assert calls_of(message) == wanted
-    assert sources(events) == "".join(text for text, _ in output)
+    assert (calls_of(message), sources(events)) == (wanted, "".join(text for text, _ in output))
     characters = [[(part, number)] for text, number in output for part in cut(text, 1 if number == NO_TOKEN else 99)]
     torn = [[(part, number)] for text, number in output for part in cut(text, 3)]
     for deltas in ([[piece] for piece in output], characters, torn):
@@ -145,8 +142,6 @@ def test_a_quoted_call_is_no_call() -> None:
 
 
 BARE = '{"name": "f", "arguments": {}}'
-
-
 LISTS = (BARE, f"[{BARE}]", f"[{BARE}, {BARE}]", f"{BARE}\n{BARE}", f"({BARE})")
 
 
