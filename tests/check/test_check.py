@@ -57,8 +57,7 @@ def test_every_shipped_format_is_proved(root: Path) -> None:
     """The pages say so; `make docs-check` proves every format again and compares."""
     for name in toolgram.format_names():
         proved = (root / f"docs/specs/{name}.md").read_text("utf-8").partition("## What `toolgram check` proved\n")[2]
-        repairs = any(row.repair for row in toolgram.get_format(name).spec.transitions)
-        assert proved.count("\n* ") == 9 + repairs, name
+        assert proved.count("\n* ") == 9 + any(row.repair for row in toolgram.get_format(name).spec.transitions), name
         assert "Not proved" not in proved, name
 
 
@@ -76,17 +75,14 @@ def test_the_counterexample_is_the_shortest(tmp_path: Path) -> None:
     fmt = own(tmp_path, grammar=replaced("(ARGS WS?)? bare_arguments", "ARGS WS? bare_arguments"))
     unlike = languages.difference(fmt.spec)
     assert unlike is not None
-    assert unlike.accepted_by == "machine"
-    assert unlike.word == ["TOOL_CALLS", "NAME", "arguments"]
+    assert (unlike.accepted_by, unlike.word) == ("machine", ["TOOL_CALLS", "NAME", "arguments"])
     assert fmt.parse(unlike.example).tool_calls[0].status == "complete"
 
 
 def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
     nested = "reasoning: THINK _thought* (END_THINK | call | repair_listed | EOS)"
-    fmt = own(
-        tmp_path,
-        grammar=replaced(nested, "reasoning: THINK (_thought | reasoning)* (END_THINK | call | repair_listed | EOS)"),
-    )
+    recursive = "reasoning: THINK (_thought | reasoning)* (END_THINK | call | repair_listed | EOS)"
+    fmt = own(tmp_path, grammar=replaced(nested, recursive))
     detail = failure(check_format(fmt), "grammar = machine")
     assert re.search(r"own\.lark:\d+: rule reasoning is recursive", detail)
     assert "remedy" in detail
@@ -115,17 +111,14 @@ def test_a_call_that_begins_and_ends_before_a_held_state_is_refused(tmp_path: Pa
     assert f"`TOOL_CALLS` in WAITING_FOR_OBJECT: a call starts and {held} is held" in str(error)
     lines = (tmp_path / "own.yaml").read_text(encoding="utf-8").splitlines()
     assert (error.path, row in lines[error.line - 1]) == (str(tmp_path / "own.yaml"), True)
-    assert error.remedy == (
-        f"let it lead to a state without the tag `held`, or write `- {{name: {held}}}`, without the tag"
-    )
+    other = f"write `- {{name: {held}}}`, without the tag"
+    assert error.remedy == f"let it lead to a state without the tag `held`, or {other}"
 
 
 def test_such_a_call_before_a_state_of_text_is_loaded(tmp_path: Path) -> None:
-    row = (
-        f"{{trigger: EOS, source: WAITING_FOR_OBJECT, dest: WAITING_FOR_TOOL_START, after: [{', '.join(WHOLE_CALL)}]}}"
-    )
-    message = own(tmp_path, machine=added(row)).parse("[TOOL_CALLS]f[ARGS] </s>")
-    assert calls_of(message) == [("f", "{}", "complete")]
+    call = ", ".join(WHOLE_CALL)
+    row = f"{{trigger: EOS, source: WAITING_FOR_OBJECT, dest: WAITING_FOR_TOOL_START, after: [{call}]}}"
+    assert calls_of(own(tmp_path, machine=added(row)).parse("[TOOL_CALLS]f[ARGS] </s>")) == [("f", "{}", "complete")]
 
 
 def test_a_held_state_without_release_is_named() -> None:
@@ -169,8 +162,7 @@ def test_a_table_that_goes_elsewhere_is_caught(tmp_path: Path) -> None:
 def test_an_action_that_is_missing_is_caught(tmp_path: Path) -> None:
     fmt = own(tmp_path)
     fmt.program.states["PARSING_ARGUMENTS"].row["object_end"].actions = ()
-    result = drivers.replay(fmt, 4)
-    assert "Lark reads" in result.problem
+    assert "Lark reads" in drivers.replay(fmt, 4).problem
 
 
 @every_format
@@ -251,13 +243,10 @@ def test_an_example_that_contradicts_a_declaration_is_named(tmp_path: Path, key:
 
 
 def test_a_warning_is_printed_and_does_not_fail(tmp_path: Path) -> None:
-    fmt = load_own(tmp_path, LINES, LINES_MACHINE)
-    assert check_format(fmt).ok
+    assert check_format(load_own(tmp_path, LINES, LINES_MACHINE)).ok
     result = run("check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"))
-    assert result.exit_code == 0
-    assert result.output.count("  warn ") == 2
-    as_json = run("check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"), "--json")
-    assert '"warnings"' in as_json.output
+    assert (result.exit_code, result.output.count("  warn ")) == (0, 2)
+    assert '"warnings"' in run("check", str(tmp_path / "own.lark"), str(tmp_path / "own.yaml"), "--json").output
 
 
 # --- keys of JSON that only one of the two files has, and examples that are not read --------------------------------
@@ -275,8 +264,7 @@ def findings(tmp_path: Path, grammar: str, machine: str) -> tuple[dict[str, str]
 
 def test_a_key_that_the_grammar_lacks_is_named(tmp_path: Path) -> None:
     assert findings(tmp_path, KEYS, KEYS_MACHINE) == ({}, [])
-    grammar = KEYS.replace(r'("\"tool\"" | "\"name\"")', r'"\"name\""')
-    failed, _ = findings(tmp_path, grammar, KEYS_MACHINE)
+    failed, _ = findings(tmp_path, KEYS.replace(r'("\"tool\"" | "\"name\"")', r'"\"name\""'), KEYS_MACHINE)
     words = "the machine reads the key 'tool', and no terminal of the grammar has it"
     assert words in failed["the grammar has the keys of JSON"]
 
