@@ -84,18 +84,15 @@ def test_rows_that_are_known_have_a_page() -> None:
         assert template in pages, f"docs/decisions does not say why {case} of {template} cannot be read"
 
 
-def test_without_the_rows_it_says_so(
+def test_without_such_a_template_or_the_rows_it_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(rows, "DATA", tmp_path / "absent.jsonl")
-    assert roundtrip.main([]) == 1
-    assert "are absent" in capsys.readouterr().err
-
-
-def test_a_template_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
     if ROWS:
         assert roundtrip.main(["--template", "nobody"]) == 2
         assert "no template has 'nobody' in its name" in capsys.readouterr().err
+    monkeypatch.setattr(rows, "DATA", tmp_path / "absent.jsonl")
+    assert roundtrip.main([]) == 1
+    assert "are absent" in capsys.readouterr().err
 
 
 def test_equal_messages() -> None:
@@ -123,25 +120,17 @@ def distribution(place: Path, *names: str) -> Path:
 
 
 def test_templates_and_nothing_else(tmp_path: Path) -> None:
-    names = [
-        f"package-1/{INSIDE}/a.jinja",
-        f"package-1/{INSIDE}/README.md",
-        f"package-1/{INSIDE}/deeper/b.jinja",
-        f"package-1/{INSIDE}/../c.jinja",
-        "package-1/d.jinja",
-    ]
+    """A distribution without templates leaves what is there."""
+    inside = ("a.jinja", "README.md", "deeper/b.jinja", "../c.jinja")
+    names = [*(f"package-1/{INSIDE}/{name}" for name in inside), "package-1/d.jinja"]
     folder = tmp_path / "templates"
     folder.mkdir()
     (folder / "old.jinja").touch()
+    with pytest.raises(SystemExit, match="has no templates"):
+        unpack([(SOURCE, distribution(tmp_path / "x.tar.gz", "package-1/d.jinja"))], folder)
+    assert (folder / "old.jinja").is_file()
+    assert {place.name for place in tmp_path.iterdir()} == {"templates", "x.tar.gz"}
     unpack([(SOURCE, distribution(tmp_path / "x.tar.gz", *names))], folder)
     assert {place.name for place in folder.iterdir()} == {"a.jinja", STAMP}
     assert (folder / "a.jinja").read_text(encoding="utf-8") == names[0]
-    assert {place.name for place in tmp_path.iterdir()} == {"templates", "x.tar.gz"}
-
-
-def test_a_distribution_without_templates_leaves_what_is_there(tmp_path: Path) -> None:
-    folder = tmp_path / "templates"
-    folder.mkdir()
-    with pytest.raises(SystemExit, match="has no templates"):
-        unpack([(SOURCE, distribution(tmp_path / "x.tar.gz", "package-1/d.jinja"))], folder)
     assert {place.name for place in tmp_path.iterdir()} == {"templates", "x.tar.gz"}
