@@ -36,8 +36,6 @@ _TOLD = json.loads((Path(__file__).parent / "judged.json").read_text(encoding="u
 FORMATS: Mapping[str, str] = {family: name for name, families in _TOLD["classes"].items() for family in families}
 MARKERS: Mapping[str, str] = _TOLD["markers"]
 SEVERAL = {"mistral", "MistralDetector", "Parser", "TestParser", "GraniteThinkingParser"}
-
-
 REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
@@ -129,10 +127,8 @@ def asked(row: Row, reading: Reading) -> Reading:
 
 def judged(shared: Path = SHARED) -> list[Judged]:
     """All rows, in the order of the data. Of their functions those that are more than a name: a few have no others."""
-    return [
-        _judge(replace(row, tools=[tool for tool in row.tools or () if isinstance(tool, dict)] or None))
-        for row in rows_of(shared)
-    ]
+    rows = ((row, [tool for tool in row.tools or () if isinstance(tool, dict)]) for row in rows_of(shared))
+    return [_judge(replace(row, tools=tools or None)) for row, tools in rows]
 
 
 def _judge(row: Row) -> Judged:
@@ -334,9 +330,8 @@ def _label(row: Row) -> str:
 
 def main() -> int:
     """The command; 1 where a row is open."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.conformance.judged", description=(__doc__ or "").split("\n")[0]
-    )
+    about = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.judged", description=about)
     parser.add_argument("--write", type=Path, help="the page to write; without it, what is open is printed")
     parser.add_argument("--shared", type=Path, default=SHARED, help="the folder that has the data")
     chosen = parser.parse_args()

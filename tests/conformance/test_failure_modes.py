@@ -40,9 +40,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 ROWS = rows()
-needs_data = pytest.mark.skipif(
-    not ROWS, reason="needs the case file ../shared/data/failure-modes.jsonl, which is absent"
-)
+needs_data = pytest.mark.skipif(not ROWS, reason="the case file ../shared/data/failure-modes.jsonl is absent")
 
 
 def content_matches(row: dict[str, Any], content: str | None, expected: str) -> bool:
