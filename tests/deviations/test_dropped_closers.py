@@ -21,7 +21,7 @@ from tests.properties.selection import quarter, some
 from tests.properties.test_derived import NAMES as TEMPLATES
 from tests.properties.test_derived import derived
 from tests.streams import assert_same_however_split, calls_of
-from toolgram.events import Content, Dropped, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
 
 # An output has one call, at its beginning, which only its object ends.
@@ -39,21 +39,22 @@ UNTOLD = {
 }
 # Templates whose calls have arguments in tags, each with a closing marker.
 DERIVED = (
-    "arguments_container", "null_omitted", "quoted_in_tags", "self_closing_call",
-    "string_attribute",
+    "arguments_container", "null_omitted", "quoted_in_tags", "self_closing_call", "string_attribute",
     "typed_attribute", "wrapped_always",
 )  # fmt: skip
 
 
+def placed(fmt: Format, prefix: str, text: str, tools: Any = None) -> Iterator[tuple[int, Event]]:
+    """The events of a text, and where each begins."""
+    parser, at = fmt.parser(tools, prefix=prefix), 0
+    for event in parser.feed(text) + parser.close():
+        yield at, event
+        at += len(event.source)
+
+
 def starts_of(fmt: Format, prefix: str, text: str) -> list[int]:
     """Where calls start."""
-    parser = fmt.parser(prefix=prefix)
-    starts, at = [], 0
-    for event in parser.feed(text) + parser.close():
-        if isinstance(event, ToolCallStart):
-            starts.append(at)
-        at += len(event.source)
-    return starts
+    return [at for at, event in placed(fmt, prefix, text) if isinstance(event, ToolCallStart)]
 
 
 def doubled(fmt: Format) -> Iterator[tuple[str, str]]:
@@ -72,9 +73,8 @@ def doubled(fmt: Format) -> Iterator[tuple[str, str]]:
 
 def closers(fmt: Format, prefix: str, text: str, tools: Any) -> Iterator[tuple[int, int]]:
     """Where closing markers are after arguments, with and without the blanks beside them."""
-    parser = fmt.parser(tools, prefix=prefix)
-    at, inside = 0, False
-    for event in parser.feed(text) + parser.close():
+    inside = False
+    for at, event in placed(fmt, prefix, text, tools):
         inside &= not isinstance(event, ToolCallStart | Content | Reasoning)
         inside |= isinstance(event, ToolCallDelta) and event.source != ""
         marker = event.source.strip()
@@ -84,7 +84,6 @@ def closers(fmt: Format, prefix: str, text: str, tools: Any) -> Iterator[tuple[i
             end = begin + len(marker)
             before, after = len(text[:begin].rstrip()), len(text) - len(text[end:].lstrip())
             yield from {(begin, end), (before, end), (begin, after)}
-        at += len(event.source)
 
 
 def is_tagged(fmt: Format) -> bool:
@@ -94,14 +93,12 @@ def is_tagged(fmt: Format) -> bool:
 
 def brackets(fmt: Format, prefix: str, text: str) -> Iterator[tuple[int, int]]:
     """Where the last bracket of arguments is, and brackets after them that are no part of a marker."""
-    parser = fmt.parser(prefix=prefix)
     if is_tagged(fmt):
         return
     markers = [marker for marker in fmt.program.literals.values() if len(marker) > 1]
-    at, inside, last = 0, False, -1
-    for event in parser.feed(text) + parser.close():
-        source, begin = event.source, at
-        at += len(source)
+    inside, last = False, -1
+    for begin, event in placed(fmt, prefix, text):
+        source, at = event.source, begin + len(event.source)
         inside |= isinstance(event, ToolCallStart)
         if isinstance(event, ToolCallDelta) and source[-1:] in ("}", "]", ")"):
             last = at - 1
@@ -135,9 +132,8 @@ def called(message: toolgram.Message) -> list[tuple[str, dict[str, Any]]]:
 def check(fmt: Format, strong: bool = True) -> int:
     """Try all of them; how many there were."""
     count = 0
-    next_arguments = tuple(
-        fmt.program.literals[row.trigger] for row in fmt.spec.transitions if "unclosed_argument" in row.actions
-    )
+    rows = [row for row in fmt.spec.transitions if "unclosed_argument" in row.actions]
+    next_arguments = tuple(fmt.program.literals[row.trigger] for row in rows)
     for prefix, text in doubled(fmt):
         whole = fmt.parse(text, prefix=prefix)
         wanted, tools = called(whole), tools_of(whole)
@@ -165,8 +161,7 @@ def is_part(found: list[Any], wanted: list[Any]) -> bool:
 
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "shipped"))
 def test_shipped(name: str) -> None:
-    count = check(toolgram.get_format(name))
-    assert bool(count) == (name not in ONLY_BRACKETS)
+    assert bool(check(toolgram.get_format(name))) == (name not in ONLY_BRACKETS)
 
 
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "brackets"))
@@ -276,8 +271,7 @@ def check_changed(fmt: Format) -> int:
 @pytest.mark.parametrize("name", quarter(toolgram.format_names(), "shipped"))
 def test_a_marker_out_of_place(name: str) -> None:
     fmt = toolgram.get_format(name)
-    count = check_changed(fmt)
-    assert count or not any(markers(fmt, text) for _, text in twice(fmt))
+    assert check_changed(fmt) or not any(markers(fmt, text) for _, text in twice(fmt))
 
 
 @pytest.mark.parametrize("name", quarter(TEMPLATES, "markers out of place"))
@@ -321,11 +315,9 @@ def closing_markers(fmt: Format) -> list[str]:
 
 def places(fmt: Format, prefix: str, text: str) -> list[int]:
     """Where calls end, and the markers and blanks after them, before what begins something."""
-    parser = fmt.parser(prefix=prefix)
     stops = {text for name, text in fmt.program.literals.items() if name in fmt.program.stop}
-    found, at, after = [], 0, False
-    for event in parser.feed(text) + parser.close():
-        at += len(event.source)
+    found, after = [], False
+    for at, event in placed(fmt, prefix, text):
         if isinstance(event, Dropped):
             marker = event.source.strip()
             after &= not marker or marker in stops or bool(CLOSING.search(marker)) or not marker.strip('}])`"/>\n')
@@ -333,7 +325,7 @@ def places(fmt: Format, prefix: str, text: str) -> list[int]:
             after = False
         after |= isinstance(event, ToolCallEnd)
         if after:
-            found.append(at)
+            found.append(at + len(event.source))
     return sorted({*found})
 
 
@@ -393,8 +385,7 @@ def test_a_closing_marker_cut_off_after_a_call(name: str) -> None:
             check_places(message, text[:place] + cut)
             assert (message.content, calls_of(message)) == (before.content, calls_of(before)), cut
             assert "unfinished_marker" in [each.kind for each in message.anomalies], cut
-        longest = max(cuts, key=len, default="")
-        assert_same_however_split(fmt, text[:place] + longest, prefix=prefix)
+        assert_same_however_split(fmt, text[:place] + max(cuts, key=len, default=""), prefix=prefix)
 
 
 @pytest.mark.parametrize("name", quarter(TEMPLATES, "closing markers after calls"))
