@@ -26,9 +26,8 @@ def test_a_cut_off_output_holds_no_mistakes(name: str) -> None:
             message = fmt.parse(output[:end], prefix=prefix, finish_reason="length")
             assert not message.malformed, output[:end]
             surplus = [each for each in message.anomalies if each.kind == "surplus_closer"]
-            assert all(each.start + len(each.text) == end for each in surplus), output[
-                :end
-            ]  # the last of it, and whole
+            # the last of it, and whole
+            assert all(each.start + len(each.text) == end for each in surplus), output[:end]
 
 
 def markers(fmt: toolgram.Format, opens: str) -> list[str]:
@@ -82,8 +81,6 @@ def test_an_end_of_turn_that_a_thought_spells_does_not_hide_the_one_after_it(nam
 # What is held until the end of one is known, and what a cut leaves.
 
 CALL = '<tool_call>{"name": "f", "arguments": %s}</tool_call>'
-
-
 # By format: the text, where its damaged value begins, and a quote that ends the string if nothing follows it.
 DAMAGED = {
     "hermes": (CALL % '{"c": "f("a", "b")", "d": 1}', '"a"', 'f("'),

@@ -51,8 +51,7 @@ def test_whole_arguments_make_a_whole_call(name: str) -> None:
                 for reason in REASONS:
                     if name in BARE and reason == "length":
                         continue  # without a marker it may have been prose
-                    message = fmt.parse(text[:end], prefix=prefix, finish_reason=reason)
-                    call = message.tool_calls[number]
+                    call = fmt.parse(text[:end], prefix=prefix, finish_reason=reason).tool_calls[number]
                     assert (call.arguments, call.status) == (arguments, "complete"), (text[:end], reason)
 
 
@@ -125,8 +124,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</
 @pytest.mark.parametrize("closer", ["}", "</tool_call>"])
 @pytest.mark.parametrize(("blanks", "is_dropped"), [(0, True), (MOST_BLANKS, True), (MOST_BLANKS + 1, False)])
 def test_a_surplus_closer_after_blanks(closer: str, blanks: int, is_dropped: bool, size: int) -> None:
-    text = CALL + " " * blanks + closer
-    _, message = run(toolgram.get_format("hermes"), cut(text, size))
+    _, message = run(toolgram.get_format("hermes"), cut(CALL + " " * blanks + closer, size))
     assert [call.status for call in message.tool_calls] == ["complete"]
     assert (message.content or "").strip() == ("" if is_dropped else closer)
     assert [each.kind for each in message.anomalies] == ["surplus_closer"] * is_dropped

@@ -67,8 +67,7 @@ def test_a_missing_marker_is_told(name: str) -> None:
 @pytest.mark.parametrize(("eos_token", "wanted"), [("<|im_end|>", []), ("</s>", ["unclosed_envelope"])])
 def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str, wanted: list[str]) -> None:
     """The server has cut it off. Where another token ends the turn, it is missed."""
-    template = source("role_per_call")
-    fmt = toolgram.derive_format(template, eos_token=eos_token)
+    fmt = toolgram.derive_format(source("role_per_call"), eos_token=eos_token)
     call, other = '_call f\n{"a": 1}', "\n<|im_start|>assistant_call f\n{}"
     assert kinds(fmt, call, "stop") == wanted
     assert kinds(fmt, call + other + "<|im_end|>\n", "stop") == ["unclosed_envelope"]
@@ -80,8 +79,7 @@ def test_a_format_of_ones_own_reports_what_it_declares(text: str, missing: int, 
     grammar, machine = ((OWN / f"listed.{ending}").read_text("utf-8") for ending in ("lark", "yaml"))
     assert "unclosed_envelope" not in kinds(load_own(tmp_path, grammar, machine), text, "stop")
     declaring = machine.replace("call_ids: call_24}", "closed_by: {LIST: END_LIST, CALL: [END_CALL]}}")
-    fmt = load_own(tmp_path, grammar, declaring)
-    assert kinds(fmt, text, "stop").count("unclosed_envelope") == missing
+    assert kinds(load_own(tmp_path, grammar, declaring), text, "stop").count("unclosed_envelope") == missing
 
 
 def test_fragments_declare_pairs_under_the_names_that_an_import_gives() -> None:
@@ -155,5 +153,4 @@ def test_a_format_of_two_files_says_its_prompt(tmp_path: Path) -> None:
     hermes = toolgram.get_format("hermes")
     machine = hermes.machine_text.replace("  python_json:", '  generation_prompt: "<think>\\n"\n  python_json:')
     fmt = load_own(tmp_path, hermes.grammar_text, machine)
-    assert fmt.generation_prompt == "<think>\n"
-    assert fmt.parse("Hm.</think>Yes.").reasoning == "Hm."
+    assert (fmt.generation_prompt, fmt.parse("Hm.</think>Yes.").reasoning) == ("<think>\n", "Hm.")
