@@ -62,8 +62,6 @@ def prepare_metadata_for_build_wheel(folder, config_settings=None):
     (place / "METADATA").write_text("Metadata-Version: 2.1\\nName: {package}\\nVersion: {version}\\n")
     return place.name
 """
-
-
 HASHES = "\n".join(source.sha256 for source in SOURCES)
 
 

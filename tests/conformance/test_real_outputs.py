@@ -19,9 +19,7 @@ from toolgram.runtime.parser import Parser
 from toolgram.runtime.whole_outputs import whole_message
 
 DATA = SHARED / "data" / "real-outputs"
-pytestmark = pytest.mark.skipif(
-    not DATA.exists(), reason="needs the real outputs in ../shared/data/real-outputs, which are absent"
-)
+pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the real outputs ../shared/data/real-outputs are absent")
 FILES = {"hermes": "hermes", "glm4": "glm4", "granite_20b_fc": "granite_20b_fc", "pythonic": "llama4_pythonic"}
 
 
@@ -102,7 +100,6 @@ def test_what_json_reads_is_never_missed() -> None:
         if not expected or not all(isinstance(call.get("arguments"), dict) for call in expected):
             continue
         read += 1
-        calls = fmt.parse(text).tool_calls
-        found = [(call.name, json.loads(call.arguments), call.status) for call in calls]
+        found = [(call.name, json.loads(call.arguments), call.status) for call in fmt.parse(text).tool_calls]
         assert found == [(call["name"], call["arguments"], "complete") for call in expected], text
     assert read > 200
