@@ -41,21 +41,13 @@ def _written(template: str | list[Any]) -> str:
 
 
 _ROWS = yaml.safe_load(Path(__file__).with_name("hostile.yaml").read_text(encoding="utf-8"))
+_BLOCK = "{{% block b{0} %}}{{{{ self.b{1}() }}}}{{{{ self.b{1}() }}}}{{% endblock %}}"
+_TAGS = "".join(map("<a{}>".format, range(1_200)))
 # The construct, and words of the error.
 ROWS: dict[str, tuple[str, str]] = {
     **{name: (_written(template), words) for name, (template, words) in _ROWS.items()},
-    "blocks": (
-        "".join(
-            f"{{% block b{at} %}}{{{{ self.b{at + 1}() }}}}{{{{ self.b{at + 1}() }}}}{{% endblock %}}"
-            for at in range(40)
-        )
-        + "{% block b40 %}{% endblock %}",
-        "",
-    ),
-    "tags after content": (
-        "{% for m in messages %}{{ m.content }}" + "".join(f"<a{at}>" for at in range(1_200)) + END,
-        "",
-    ),
+    "blocks": ("".join(map(_BLOCK.format, range(40), range(1, 41))) + "{% block b40 %}{% endblock %}", ""),
+    "tags after content": (f"{{% for m in messages %}}{{{{ m.content }}}}{_TAGS}{END}", ""),
 }
 
 
@@ -89,8 +81,6 @@ def test_a_hostile_template_costs_little_and_says_why(name: str, derive: Callabl
     assert "\n" not in outcome["error"]
 
 
-# --- a process of its own -------------------------------------------------------------------------------------------
-
 GOOD = template_of("<call>{{ c.function|tojson }}</call>", "{{ m.content }}")
 
 
@@ -123,9 +113,6 @@ def test_what_leaks_ends_the_process_and_nothing_else(leak: str, monkeypatch: py
 def test_variables_for_a_process_of_its_own_are_json() -> None:
     with pytest.raises(TemplateError, match="variables are JSON"):
         toolgram.derive_format(GOOD, chat_template_kwargs={"x": object()}, isolate=True)
-
-
-# --- rendering ------------------------------------------------------------------------------------------------------
 
 
 def render(source: str, **kwargs: object) -> str:
@@ -176,12 +163,10 @@ def test_bounds_are_bounds() -> None:
 
 def test_a_template_that_changes_its_input_changes_a_copy() -> None:
     messages = [{"role": "user", "content": "a"}]
-    template = ChatTemplate("{% set _ = messages.append(1) %}{{ messages | length }}", "", "")
-    assert template.render(messages) == "2"
+    assert ChatTemplate("{% set _ = messages.append(1) %}{{ messages | length }}", "", "").render(messages) == "2"
     assert messages == [{"role": "user", "content": "a"}]
 
 
 def test_the_same_rendering_is_done_once() -> None:
     template = ChatTemplate("{{ messages[0].content }}", "", "")
-    assert [template.render([{"content": word}]) for word in "aab"] == ["a", "a", "b"]
-    assert template.renders == 2
+    assert ([template.render([{"content": word}]) for word in "aab"], template.renders) == (["a", "a", "b"], 2)
