@@ -125,8 +125,7 @@ def _said(text: str) -> str:
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
     """A text with expressions, or pieces of a template, for its $X."""
-    pieces = re.split(r"\$([A-Z])", text)
-    named = [values[piece] if at % 2 else _said(piece) for at, piece in enumerate(pieces)]
+    named = [values[piece] if at % 2 else _said(piece) for at, piece in enumerate(re.split(r"\$([A-Z])", text))]
     return "".join("{{ " + each + " }}" if at % 2 and "{" not in each else each for at, each in enumerate(named))
 
 
@@ -193,8 +192,7 @@ def outputs(template: Made) -> Iterator[tuple[str, str, str]]:
         if not text.startswith(prompt):
             if not opened or printed:
                 continue
-            bare = prompt.removesuffix("<think>\n")
-            text = prompt + "Hm.\n</think>\n\n" + text[len(bare) :]
+            text = prompt + "Hm.\n</think>\n\n" + text[len(prompt.removesuffix("<think>\n")) :]
         output = text[len(prompt) :]
         at = output.rfind(template.end)
         yield name, prompt, output[:at] if at >= 0 else output
@@ -256,8 +254,6 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "single": lambda value: f"'{value}'" if isinstance(value, str) else str(value),
     "spaced": lambda value: f" {value if isinstance(value, str) else json.dumps(value)} ",
 }
-
-
 _ENCODED: dict[str, Callable[[str], str]] = {"values e": html.escape, "values urlencode": quote}
 
 

@@ -71,6 +71,5 @@ def test_it_is_kept_as_data(behind: Surroundings) -> None:
     report = DeriveReport(None, "minimax_m1", "for a test", asked=("hermes, which ...",))
     again = from_data(as_data(Format(fmt.spec, fmt.machine_text, report)))
     assert again is not None
-    assert again.spec == fmt.spec
-    assert again.machine_text == fmt.machine_text
+    assert (again.spec, again.machine_text) == (fmt.spec, fmt.machine_text)
     assert again.report == replace(report, found=again.report.found if again.report else report.found)

@@ -30,9 +30,7 @@ from toolgram.spec.data import Spec
 from toolgram.spec.files import spec_from_texts
 
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
-
 JSON_FRAGMENTS = {"json_call_list", "json_named_call_list"}
-
 NO_PYTHON = "a history without quotes or commas, or with quotes around everything, is no Python; models write Python"
 # Messages that do not come back, and why nothing that reads this text could tell: template -> (cases, reason).
 LOST = {
@@ -49,10 +47,7 @@ LOST = {
     "type_tags": (None, "a tag per type, which the analysis does not understand and warns of"),
 }
 # What is said of the templates that do not show everything, or not in a way that is understood.
-WARNINGS = {
-    "no_tools": "prints no tool calls",
-    **{name: "prints no tool calls" for name in NAMES if name.startswith("told_")},
-}
+WARNINGS = {name: "prints no tool calls" for name in NAMES if name == "no_tools" or name.startswith("told_")}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,8 +69,7 @@ def test_every_message_that_the_template_writes_comes_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", quarter(NAMES, "test_grammar_and_machine_are_proved_the_same"))
 def test_grammar_and_machine_are_proved_the_same(name: str) -> None:
-    fmt = derived(name)
-    found = check_format(fmt, length=3)
+    found = check_format(derived(name), length=3)
     assert found.ok, [finding.detail for finding in found.findings if not finding.ok]
 
 
@@ -86,9 +80,8 @@ def test_the_two_files_are_the_specification(name: str, tmp_path: Path) -> None:
     if report_of(fmt).shipped:
         return  # as in test_adapting
     spec = fmt.spec
-    read = spec_from_texts(
-        fmt.grammar_text, spec.grammar_path, fmt.machine_text, spec.machine_path, (str(grammar_home()),)
-    )
+    home = (str(grammar_home()),)
+    read = spec_from_texts(fmt.grammar_text, spec.grammar_path, fmt.machine_text, spec.machine_path, home)
     assert _without_lines(read) == _without_lines(spec)
     loaded = load_own(tmp_path, fmt.grammar_text, fmt.machine_text)
     for probe in report_of(fmt).probes[:3]:
@@ -102,8 +95,7 @@ def test_it_can_be_drawn_explained_and_described_like_a_shipped_one(name: str) -
     assert f"`{fmt.spec.initial}`" in page(fmt, lambda _: [])
     for probe in report_of(fmt).probes[:4]:
         for text in (probe.output, probe.output[: len(probe.output) // 2]):
-            told = fmt.explain(text)
-            assert "".join(piece.text for piece in told.pieces) == text
+            assert "".join(piece.text for piece in fmt.explain(text).pieces) == text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -231,8 +223,7 @@ def test_values_are_typed_by_the_schema(key: str, written: str, meant: object, t
     """Null where the schema does not allow it is text."""
     message = _call(("city", "x"), (key, written)) if key != "city" else _call((key, written))
     (call,) = message.tool_calls
-    assert call.status == "complete"
-    assert json.loads(call.arguments)[key] == meant
+    assert (call.status, json.loads(call.arguments)[key]) == ("complete", meant)
     assert type(json.loads(call.arguments)[key]) is type(meant)
     assert [anomaly.kind for anomaly in message.anomalies] == told
 

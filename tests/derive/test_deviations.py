@@ -131,8 +131,7 @@ def test_arguments_that_are_wrong_in_one_place(name: str) -> None:
         if name != "double_curly_name":
             assert calls_of(derived(name).parse(text, DECLARED)) == MEANT
         if "'" not in written:  # Python's quotes are what such formats have
-            strict = derived(name).parse(text, strict=True)
-            assert "complete" not in [call.status for call in strict.tool_calls]
+            assert "complete" not in [call.status for call in derived(name).parse(text, strict=True).tool_calls]
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -57,8 +57,7 @@ def test_outputs_that_are_read_otherwise(hermes: str, tmp_path: Path) -> None:
 
 
 def test_a_template_without_calls_is_said_to_tell_little() -> None:
-    derived = toolgram.derive_format(source("no_tools"))
-    found = diagnose(toolgram.get_format("hermes"), derived)
+    found = diagnose(toolgram.get_format("hermes"), toolgram.derive_format(source("no_tools")))
     assert any("prints no calls" in note for note in found.notes)
 
 

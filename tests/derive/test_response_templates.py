@@ -17,16 +17,14 @@ def test_json_in_tags_and_a_thought() -> None:
     fields = written.template["fields"]
     assert written.template["start_anchor"] == "<|assistant|>\n"
     assert fields["thinking"] == {"open": "<think>", "close": "</think>", "content": "text"}
-    assert fields["tool_calls"]["close"] == "</tool_call>"
-    assert fields["tool_calls"]["content"] == "json"
+    assert (fields["tool_calls"]["close"], fields["tool_calls"]["content"]) == ("</tool_call>", "json")
     assert re.fullmatch(fields["tool_calls"]["open_pattern"], "\n<tool_call>")
     assert fields["tool_calls"]["transform"] == {"type": "function", "function": "{content}"}
     assert re.fullmatch(fields["content"]["close_pattern"], "\n<|end|>")
 
 
 def test_tags_with_arguments() -> None:
-    fields = write_response_template(derived("null_omitted")).template["fields"]
-    calls = fields["tool_calls"]
+    calls = write_response_template(derived("null_omitted")).template["fields"]["tool_calls"]
     match = re.match(calls["open_pattern"], "<f=look_up><a=x>1</a></f>")
     assert match is not None
     assert match["name"] == "look_up"

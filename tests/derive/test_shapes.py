@@ -41,8 +41,7 @@ def test_blanks_that_the_template_writes_before_content_are_no_content(text: str
         assert fmt.parse(text, prefix=prefix).content == content
         parser = fmt.parser(prefix=prefix)
         events = [event for character in text for event in parser.feed(character)] + parser.close()
-        assert parser.message.content == content
-        assert "".join(event.source for event in events) == text
+        assert (parser.message.content, "".join(event.source for event in events)) == (content, text)
 
 
 def test_blanks_before_content_in_a_snapshot() -> None:
@@ -84,8 +83,7 @@ def test_tags_that_are_made_of_several_tokens() -> None:
 def test_calls_that_are_nearly_json_are_read_as_they_are_printed(call: str) -> None:
     fmt = toolgram.derive_format(template_of(re.sub("NAME|ARGUMENTS", r"$\g<0>", call)))
     assert report_of(fmt).ok, str(report_of(fmt))
-    text = call.replace("NAME", "f").replace("ARGUMENTS", '{"a": 1}')
-    assert calls_of(fmt.parse(text)) == [("f", {"a": 1})]
+    assert calls_of(fmt.parse(call.replace("NAME", "f").replace("ARGUMENTS", '{"a": 1}'))) == [("f", {"a": 1})]
 
 
 STRINGS = table(__file__, "strings")
@@ -95,10 +93,8 @@ VALUES: list[dict[str, Any]] = [{}, {"a": 1, "b": 'x "y" \\ \n\u00e9'}, {"a": {"
 @pytest.mark.parametrize("call", STRINGS)
 def test_arguments_as_a_json_string_outside_json(call: str) -> None:
     """They become the object, however the text is split; an object as it is, is read as well."""
-    template = template_of(
-        call.replace("NAME", "$NAME").replace("ARGUMENTS", "{{ c.function.arguments|tojson|tojson }}")
-    )
-    fmt = toolgram.derive_format(template)
+    shape = call.replace("NAME", "$NAME").replace("ARGUMENTS", "{{ c.function.arguments|tojson|tojson }}")
+    fmt = toolgram.derive_format(template_of(shape))
     assert report_of(fmt).ok, str(report_of(fmt))
     assert check_format(fmt, 4).ok
     for value in VALUES:

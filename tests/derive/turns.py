@@ -30,7 +30,6 @@ PARTS = {
     "CONTENT": "{{ m.content if m.content }}",
     "END": "{% endfor %}",
 }
-SHARED = Path(__file__).parents[2].parent / "shared"
 
 
 def source(name: str) -> str:
