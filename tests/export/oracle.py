@@ -6,8 +6,6 @@ fixed text, a set, a run, or free text.  Nothing is compiled, shared or approxim
 used, so a difference between a grammar and this matcher is a fault of one of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -44,7 +42,7 @@ class Free:
 
     of: ex.Text
     tail: str = ""
-    form: State | None = None
+    form: "State | None" = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Stack:
 
     top: ex.Expr | Run | Name | Free | Arguments
     rules: ex.Rules | None
-    rest: Stack | None
+    rest: "Stack | None"
 
 
 State: TypeAlias = "frozenset[Stack | None]"  # None is the end of the output
@@ -85,11 +83,6 @@ def after(state: State, text: str) -> State:
     return state
 
 
-def after_token(state: State, token: str) -> State:
-    """The state after a special token, which is not read as its characters."""
-    return _open(each.rest for each in state if each and isinstance(each.top, ex.Token) and each.top.text == token)
-
-
 def accepts(root: ex.Expr, text: str) -> bool:
     """Whether a text is a whole output."""
     return may_end(after(begin(root), text))
@@ -98,9 +91,6 @@ def accepts(root: ex.Expr, text: str) -> bool:
 @lru_cache(maxsize=100_000)
 def _after(state: State, char: str) -> State:
     return _open(further for each in state if each is not None for further in _read(each, char))
-
-
-# --- what is on top of a stack ------------------------------------------------------------------------------------
 
 
 def _open(stacks: Iterable[Stack | None]) -> State:
@@ -193,8 +183,7 @@ def _arguments(top: Arguments, then: Any) -> Iterator[Stack | None]:
     for at, member in enumerate(members):
         in_turn = top.of.any_order or (at >= top.last and not required - top.seen & set(range(at)))
         if in_turn and (at not in top.seen or not member.name):
-            written = member.later if top.last >= 0 else member.first
-            yield then(written, Arguments(top.of, top.seen | {at}, at))
+            yield then(member.later if top.last >= 0 else member.first, Arguments(top.of, top.seen | {at}, at))
 
 
 @lru_cache(maxsize=1000)
@@ -202,9 +191,6 @@ def _value(expr: ex.Json) -> ex.Rules:
     schema = json.loads(expr.schema)
     values = Values(schema, lambda words: None, JSON)
     return values.rules(values.whole_object(schema) if expr.any_order else values.value(schema))
-
-
-# --- one character ------------------------------------------------------------------------------------------------
 
 
 def _read(here: Stack, char: str) -> Iterator[Stack | None]:
