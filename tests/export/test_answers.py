@@ -28,8 +28,6 @@ SAID |= {"no arguments"}
 @every_format
 def test_no_answer_is_refused_where_calls_are_free(name: str, parallel: bool) -> None:
     fmt = toolgram.get_format(name)
-    if name not in WRITERS:
-        pytest.skip("nothing writes this format")
     engine = Xgrammar(vocabulary())
     made = engine.compile("structural_tag", fmt.export("structural_tag", TOOLS, "auto", parallel, prefix="").text)
     for turn in TURNS:
@@ -52,12 +50,9 @@ FORMS: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_an_answer_of_some_form_is_where_the_format_has_its_content(name: str, calls: bool, form: str) -> None:
     """Markers on both sides of it, a thought before it, and calls in its place."""
     fmt = toolgram.get_format(name)
-    if name not in WRITERS:
-        pytest.skip("nothing writes this format")
     bound, good, bad = FORMS[form]
     engine = Xgrammar(vocabulary())
-    tools = TOOLS if calls else None
-    export = fmt.export("structural_tag", tools, "auto" if calls else "none", prefix="", **bound)
+    export = fmt.export("structural_tag", TOOLS if calls else None, "auto" if calls else "none", prefix="", **bound)
     made = engine.compile("structural_tag", export.text)
     shown = list(canonical_outputs(fmt))
     thinks = any(fmt.parse(output, TOOLS, prefix).reasoning for prefix, output, _ in shown)
@@ -70,9 +65,8 @@ def test_an_answer_of_some_form_is_where_the_format_has_its_content(name: str, c
     turns = [Turn("", reasoning=thought, calls=(("get_weather", {"city": "Paris"}),)) for thought in ("", "Hm.")]
     texts = [without_stop(fmt, WRITERS[name](turn)) for turn in turns]  # at once, or after a thought, as examples show
     messages = [fmt.parse(output, TOOLS, prefix) for prefix, output, _ in shown]
-    led = all(
-        each.content or each.reasoning for each in messages if each.tool_calls
-    )  # every call shown has text before it
+    # every call shown has text before it
+    led = all(each.content or each.reasoning for each in messages if each.tool_calls)
     assert any(engine.accepts(made, text) for text in (texts if led else texts[:1])) == calls
 
 
@@ -101,8 +95,6 @@ ADDED = (
 @pytest.mark.parametrize("target", ["structural_tag", "ebnf", "llguidance"])
 @every_format
 def test_masks_have_the_tokens_with_which_an_accepted_output_goes_on(name: str, target: str) -> None:
-    if name not in WRITERS:
-        pytest.skip("nothing writes this format")
     fmt = toolgram.get_format(name)
     turns = [turn for turn in (*TURNS, *ADDED) if can_write(name, turn)]
     texts = [each for each in (without_stop(fmt, WRITERS[name](turn)) for turn in turns) if len(each) < MOST]
