@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,7 @@ from toolgram.export import TARGETS
 
 def test_what_comes_with_the_text() -> None:
     made = toolgram.get_format("mistral_v11").export("llguidance", TOOLS)
-    assert made.target == "llguidance"
-    assert made.triggers == ("[TOOL_CALLS]",)
-    assert made.stop == ("</s>",)
+    assert (made.target, made.triggers, made.stop) == ("llguidance", ("[TOOL_CALLS]",), ("</s>",))
     assert "[ARGS]" in made.preserved_tokens
     assert all("is closed" in note or "order of their schema" in note for note in made.notes)
     assert json.loads(json.dumps(made.to_dict()))["text"] == made.text
@@ -51,19 +50,7 @@ def test_the_text_does_not_depend_on_the_process() -> None:
     )
     root, command = Path(__file__).parents[2], [sys.executable, "-c", code]
     environments = ({**os.environ, "PYTHONHASHSEED": seed} for seed in "12")
-    seen = {subprocess.check_output(command, env=each, cwd=root, text=True) for each in environments}
-    assert len(seen) == 1
-
-
-# --- schemas ------------------------------------------------------------------------------------------------------
-
-
-def nested(depth: int) -> list[Any]:
-    """A list in a list in a list."""
-    made: list[Any] = []
-    for _ in range(depth):
-        made = [made]
-    return made
+    assert len({subprocess.check_output(command, env=each, cwd=root, text=True) for each in environments}) == 1
 
 
 def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,14 +64,14 @@ def test_the_core_exports_every_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not any("installed" in note for note in made.notes)
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------
+DEEP = reduce(lambda made, _: [made], range(3000), list[Any]())  # a list in a list in a list
 
 
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
         *table(__file__, "one_clear_error"),
-        ({"tools": [tool("f", {"a": {"const": nested(3000)}})]}, "nests deeper than 128"),
+        ({"tools": [tool("f", {"a": {"const": DEEP}})]}, "nests deeper than 128"),
         ({"tools": [tool("f", {"\ud800": {"type": "string"}})]}, "surrogates not allowed"),
         ({"tools": [tool("f\ud800", {})]}, "half a character"),
         ({"json_schema": {"const": {1, 2}}}, "not a JSON Schema"),
