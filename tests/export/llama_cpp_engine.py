@@ -6,8 +6,6 @@ files asks for after them.  The package builds llama.cpp from source, so it is i
 (`make test-llama-cpp`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -89,7 +87,7 @@ class LlamaCppEngines:
         return Engine(target, _accepting(begin, self.vocab), begin, self.vocab)
 
 
-def _accepting(begin: Callable[[], _Matcher], vocab: Vocabulary) -> Callable[[str | Sequence[int]], bool]:
+def _accepting(begin: "Callable[[], _Matcher]", vocab: Vocabulary) -> Callable[[str | Sequence[int]], bool]:
     def accepts(text: str | Sequence[int]) -> bool:
         matcher = begin()
         ids = text.encode() if isinstance(text, str) else text

@@ -1,10 +1,8 @@
 """Exports compiled by `Export.compile`, and the logits processor: in the engines, and in transformers where it is."""
 
-from __future__ import annotations
-
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -51,12 +49,12 @@ class Scores:
         self.rows = np.asarray(rows)
         self.shape = self.rows.shape
 
-    def __add__(self, other: Scores) -> Scores:
-        return Scores(self.rows + other.rows)
+    def __add__(self, other: Self) -> Self:
+        return self.new_tensor(self.rows + other.rows)
 
-    def new_tensor(self, data: Any) -> Scores:
+    def new_tensor(self, data: Any) -> Self:
         """A tensor of the same kind."""
-        return Scores(data)
+        return type(self)(data)
 
     def tolist(self) -> Any:
         """The rows as lists."""
@@ -99,14 +97,10 @@ def test_the_recipe_for_transformers(target: str, tmp_path: Path) -> None:
     """The lines of the guide, with a tiny model of random weights (`make test-export-recipes`)."""
     if not {"torch", "transformers"} <= {each.name for each in distributions()}:
         pytest.skip("make test-export-recipes installs transformers")
-    recipe = (
-        DOCS.read_text(encoding="utf-8")
-        .partition("```python\n# no-run: make test-export-recipes runs it\n")[2]
-        .partition("```")[0]
-    )
+    begin = "```python\n# no-run: make test-export-recipes runs it\n"
+    recipe = DOCS.read_text(encoding="utf-8").partition(begin)[2].partition("```")[0]
     assert 5 < len(recipe.splitlines()) <= 15
-    path = saved_model(tmp_path)
-    recipe = recipe.replace('"Qwen/Qwen3-0.6B"', repr(path)).replace('"llguidance"', repr(target))
+    recipe = recipe.replace('"Qwen/Qwen3-0.6B"', repr(saved_model(tmp_path))).replace('"llguidance"', repr(target))
     told: dict[str, Any] = {"get_weather": tool("get_weather", {"unit": {"enum": ["C", "F"]}}, ["unit"])}
     exec(compile(recipe, "docs/export.md", "exec"), told)
     message = told["message"]
