@@ -57,8 +57,7 @@ def test_closed_where_nothing_is_said(name: str) -> None:
     if "properties" in form and "additionalProperties" not in WRITTEN[name]:
         assert form["additionalProperties"] is False
         assert any("is closed" in note for note in notes)
-    rng = random.Random(name)
-    assert all(judge.is_valid(value) for value in values(form, rng, 5) if "pattern" not in str(form))
+    assert all(judge.is_valid(value) for value in values(form, random.Random(name), 5) if "pattern" not in str(form))
 
 
 def form_of(schema: dict[str, Any], only: str = "") -> tuple[Any, list[str]]:
@@ -136,9 +135,8 @@ def test_large_schemas_take_no_longer_than_they_are(schema: dict[str, Any]) -> N
 
 
 def test_an_enum_of_very_many_values_is_a_note() -> None:
-    few, many = (
-        {"properties": {"a": {"type": "string", "enum": [str(at) for at in range(n)]}}} for n in (1_000, 10_001)
-    )
+    enums = [[str(at) for at in range(count)] for count in (1_000, 10_001)]
+    few, many = ({"properties": {"a": {"type": "string", "enum": each}}} for each in enums)
     fmt = toolgram.get_format("hermes")
     plain, noted = (fmt.export("gbnf", tools=[{"name": "f", "parameters": schema}]) for schema in (few, many))
     assert not [note for note in plain.notes if "enum" in note]

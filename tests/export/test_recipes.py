@@ -39,8 +39,7 @@ def run_in_shell(lines: str, folder: Path, **names: str) -> None:
         env=environment, cwd=folder, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    output = (folder / "output.txt").read_text(encoding="utf-8")
-    assert output.lstrip().startswith("<tool_call>")
+    assert (folder / "output.txt").read_text(encoding="utf-8").lstrip().startswith("<tool_call>")
     (call,) = json.loads(done.stdout)["tool_calls"]
     assert (call["name"], call["status"]) == ("get_weather", "complete")
     assert json.loads(call["arguments"])["unit"] in ("C", "F")

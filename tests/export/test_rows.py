@@ -26,9 +26,8 @@ jsonschema = pytest.importorskip("jsonschema")
 
 def is_valid(row: Row) -> bool:
     """Whether a row's calls fit the schemas of its tools."""
-    schemas = {
-        each["function"]["name"]: normal_form(each["function"]["parameters"], "f", str, "object") for each in row.tools
-    }
+    functions = [each["function"] for each in row.tools]
+    schemas = {each["name"]: normal_form(each["parameters"], "f", str, "object") for each in functions}
     try:
         for call in row.expected["tool_calls"]:
             jsonschema.validate(call["arguments"], schemas[call["name"]])
@@ -76,8 +75,6 @@ def probe_tools() -> list[dict[str, Any]]:
 
 # A prompt that is not the beginning of what the template writes after it, so that no output fits: template -> prompt.
 MISMATCHED = {"Kimi-K3": "off"}
-
-
 REPAIRED = {"repaired_python", "unclosed_envelope"}  # no Python; a section that the template does not close
 
 
@@ -112,8 +109,6 @@ OTHERWISE = (
     "exported with one argument at most",
     "members of objects that no schema declares are not written",
 )
-
-
 # What an export writes differently from the template: template -> words of the note that says so.
 WRITTEN_OTHERWISE = table(__file__, "written_otherwise")
 FIXTURES = sorted(path for path in TEMPLATES.glob("*.jinja") if path.stem not in READ_ONLY)

@@ -137,8 +137,7 @@ def test_a_raw_value_ends_where_it_first_may() -> None:
     text = "<tool_call>get_page<arg_key>url</arg_key><arg_value>Oslo </b></arg_value></tool_call>"
     tools = [tool("get_page", {"url": {"type": "string"}}, ["url"])]
     made = fmt.export("llguidance", tools, prefix="", special_tokens=ids)
-    engine = Engines(special=tuple(ids)).load("llguidance", made.text)
-    assert is_under_masks(engine, tokens_of(text, ids))
+    assert is_under_masks(Engines(special=tuple(ids)).load("llguidance", made.text), tokens_of(text, ids))
 
 
 def test_what_has_no_name_is_text_and_said() -> None:

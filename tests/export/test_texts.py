@@ -103,8 +103,6 @@ def test_a_value_with_alternatives_keeps_its_closing_marker(name: str, target: s
 
 
 # --- what the grammars of requests accept, a row each of `accepted.yaml` --------------------------------------------
-
-
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("accepted.yaml").read_text(encoding="utf-8"))
 
 

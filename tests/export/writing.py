@@ -31,27 +31,22 @@ class Writer:
         """A random output."""
         rng = self.rng
         match expr:
-            case ex.Lit():
-                return expr.text
-            case ex.Token():
+            case ex.Lit() | ex.Token():
                 return expr.text
             case ex.Chars():
                 return self._chars(expr)
             case ex.Seq():
-                return "".join(self.write(part) for part in expr.parts)
+                return "".join(map(self.write, expr.parts))
             case ex.Choice():
                 self.depth += 1
-                options = expr.options if self.depth < 40 else expr.options[:1]
-                written = self.write(rng.choice(options))
+                written = self.write(rng.choice(expr.options if self.depth < 40 else expr.options[:1]))
                 self.depth -= 1
                 return written
             case ex.Star():
-                return "".join(
-                    self.write(expr.body) for _ in range(rng.choice((0, 0, 1, 1, 2)) if self.depth < 20 else 0)
-                )
+                count = rng.choice((0, 0, 1, 1, 2)) if self.depth < 20 else 0
+                return "".join(self.write(expr.body) for _ in range(count))
             case ex.Json():
-                schema = json.loads(expr.schema)
-                return json.dumps(next(values(schema, rng, 1)), ensure_ascii=False)
+                return json.dumps(next(values(json.loads(expr.schema), rng, 1)), ensure_ascii=False)
             case ex.Text():
                 return self._text(expr)
             case ex.Members():
