@@ -95,9 +95,6 @@ def vocabulary(words: Sequence[str] = (), special: Sequence[str] = ()) -> Vocabu
     return Vocabulary(tokens, (*range(256, 256 + len(special)), len(tokens) - 1))
 
 
-# --- llguidance ---------------------------------------------------------------------------------------------------
-
-
 class Llguidance:
     """Grammars of llguidance, over one vocabulary."""
 
@@ -127,17 +124,13 @@ class Llguidance:
         return bool(matcher.try_consume_tokens(ids) == len(ids) and matcher.is_accepting())
 
 
-# --- xgrammar -----------------------------------------------------------------------------------------------------
-
-
 class Xgrammar:
     """Grammars of xgrammar, over one vocabulary."""
 
     def __init__(self, vocab: Vocabulary) -> None:
         self.module, self.vocab = import_xgrammar(), vocab
-        info = self.module.TokenizerInfo(
-            list(vocab.tokens), vocab_type=self.module.VocabType.RAW, stop_token_ids=[vocab.eos_token_id]
-        )
+        raw, stop = self.module.VocabType.RAW, [vocab.eos_token_id]
+        info = self.module.TokenizerInfo(list(vocab.tokens), vocab_type=raw, stop_token_ids=stop)
         self.info, self.compiler = info, self.module.GrammarCompiler(info)
 
     def compile(self, target: str, text: str) -> Any:
@@ -164,9 +157,6 @@ class Xgrammar:
         if not isinstance(text, str):
             return all(map(matcher.accept_token, (*text, self.vocab.eos_token_id)))
         return bool(matcher.accept_string(text) and matcher.accept_token(self.vocab.eos_token_id))
-
-
-# --- both ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ TOOLS = table(__file__, "tools")
 
 @cache
 def _loaded(name: str, target: str, asked: str) -> Engine:
-    made = toolgram.get_format(name).export(target, **json.loads(asked))
-    return plain_engines().load(target, made.text)
+    return plain_engines().load(target, toolgram.get_format(name).export(target, **json.loads(asked)).text)
 
 
 def accepts(name: str, target: str, text: str, tools: Any = TOOLS, **request: Any) -> bool:

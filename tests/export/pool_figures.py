@@ -116,8 +116,6 @@ def count(found: Counter[str], name: str, accepts: Callable[[str], bool], in_not
             found["silent"] += not good and not in_notes
 
 
-# --- every format -------------------------------------------------------------------------------------------------
-
 SCHEMAS_OF_A_FORMAT = 2
 DERIVED = 10
 
@@ -141,8 +139,7 @@ def figures_of_format(name: str, target: str, samples: int = 2) -> Counter[str]:
     found: Counter[str] = Counter()
     fmt, names = format_of(name), [each for each in pool() if each not in READ_OTHERWISE]
     for schema in random.Random(name).sample(names, SCHEMAS_OF_A_FORMAT):
-        parameters = standard(pool()[schema])
-        tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+        tools = [{"type": "function", "function": {"name": "f", "parameters": standard(pool()[schema])}}]
         found["schemas"] += 1
         try:
             notes = fmt.export(target, tools, "required", reasoning=False).notes

@@ -87,8 +87,7 @@ def _benchmark(rng: random.Random) -> dict[str, Any]:
         if kind == "array":
             made[name]["items"] = {"type": rng.choice(["string", "integer", "float"])}
         elif kind == "dict":
-            inner = _names(rng, 2)
-            made[name]["properties"] = {each: {"type": rng.choice(["string", "float"])} for each in inner}
+            made[name]["properties"] = {each: {"type": rng.choice(["string", "float"])} for each in _names(rng, 2)}
         elif kind == "enum":
             made[name] = {"type": "string", "enum": rng.sample(["celsius", "kelvin", "metric", "a b", "É"], 3)}
         if rng.random() < 0.2:
@@ -170,9 +169,6 @@ def _leaf(rng: random.Random, depth: int) -> dict[str, Any]:
         lambda: said_nothing(*_some(rng, names := _names(rng, 3)), **{name: _leaf(rng, depth - 1) for name in names}),
     ]
     return rng.choice(leaves if depth <= 0 or rng.random() < 0.65 else deep)()
-
-
-# --- values -------------------------------------------------------------------------------------------------------
 
 
 def values(form: dict[str, Any], rng: random.Random, count: int) -> Iterator[Any]:
