@@ -7,31 +7,19 @@ Clause 5 (prompt) has a file of its own, and so have clause 7 (linear and bounde
 import json
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import toolgram
+from tests import streams
 from tests.generators.alphabet import contexts, critical_alphabet
 from tests.generators.calls_in_halves import around_value, simple_call
 from tests.generators.suite_cases import SUITE, expected
 from tests.properties.selection import every_format, is_tagged
 from tests.strategies import chunkings, declarations, drawn, outputs, well_formed
-from tests.streams import (
-    CUT_SIZES,
-    assert_same_however_split,
-    calls_of,
-    check_events,
-    check_message,
-    cut,
-    in_order,
-    merged,
-    run,
-    sources,
-    without_ids,
-)
+from tests.streams import CUT_SIZES, calls_of, check_events, check_message, cut, in_order, merged, run, without_ids
 from toolgram.check.reference import gist
 from toolgram.check.symbols import parser_of_symbols
 from toolgram.events import Content, Dropped, Event, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
@@ -57,8 +45,7 @@ def test_any_output_is_read_the_same_however_it_is_split_and_none_of_it_is_lost(
     for chunks in [*(cut(text, size) for size in CUT_SIZES[1:]), data.draw(chunkings(text))]:
         streamed, streamed_message = run(fmt, chunks, tools=tools, finish_reason=reason, strict=strict)
         check_events(streamed, text)
-        assert merged(streamed) == merged(events)
-        assert streamed_message == message
+        assert (merged(streamed), streamed_message) == (merged(events), message)
     parsed = fmt.parse(text, tools, "", reason, strict)
     assert (parsed.content, parsed.reasoning) == (message.content, message.reasoning)
     assert (parsed.finish_reason, parsed.anomalies) == (message.finish_reason, message.anomalies)
@@ -105,17 +92,9 @@ def test_well_formed_output_is_the_message_it_means(name: str, data: st.DataObje
         assert gist(fmt.reference_parse(output.text, prefix="")) == gist(parser.message)
         return
     message = fmt.parse(output.text, TOOLS_OF_TURNS, "", "stop")
-    calls = [
-        {"name": call.name, "arguments": json.loads(call.arguments), "status": call.status}
-        for call in message.tool_calls
-    ]
+    calls = [{"name": c.name, "arguments": json.loads(c.arguments), "status": c.status} for c in message.tool_calls]
     found = {"content": message.content, "reasoning": message.reasoning, "calls": calls}
-    assert _same(found) == _same(expected(output.turn))
-
-
-def _same(value: Any) -> str:
-    """A text in which 1, 1.0 and True differ."""
-    return json.dumps(value)
+    assert json.dumps(found) == json.dumps(expected(output.turn))  # a text in which 1, 1.0 and True differ
 
 
 # ---------------------------------------------------------------------------------------------------------- 4 monotone
@@ -182,8 +161,7 @@ def test_any_prefix(name: str, data: st.DataObject) -> None:
     events, message = run(fmt, [text], prefix=prefix, finish_reason=reason)
     check_events(events, text)
     streamed, streamed_message = run(fmt, cut(text, 1), prefix=prefix, finish_reason=reason)
-    assert merged(streamed) == merged(events)
-    assert streamed_message == message
+    assert (merged(streamed), streamed_message) == (merged(events), message)
 
 
 @every_format
@@ -231,14 +209,6 @@ def test_a_call_that_the_prompt_has_begun(name: str) -> None:
 
 
 @every_format
-def test_empty_deltas_are_nothing(name: str) -> None:
-    fmt = toolgram.get_format(name)
-    events, message = run(fmt, ["", "", ""])
-    assert events == []
-    assert (message.content, message.reasoning, message.tool_calls) == (None, None, [])
-
-
-@every_format
 @given(data=st.data())
 def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -> None:
     """Cut at every position: a call is complete only when all its arguments were there, and then it stays.
@@ -274,10 +244,8 @@ def test_a_call_cut_anywhere_is_never_complete(name: str, data: st.DataObject) -
 
 def _start_of_call(events: list[Event], index: int) -> int:
     """The place in the output at which the name of a call is."""
-    starts = accumulate((len(each.source) for each in events), initial=0)
-    return next(
-        at for at, each in zip(starts, events, strict=False) if isinstance(each, ToolCallStart) and each.index == index
-    )
+    starts = ((end - len(each.source), each) for end, each in _with_ends(events))
+    return next(at for at, each in starts if isinstance(each, ToolCallStart) and each.index == index)
 
 
 def _with_ends(events: list[Event]) -> Iterator[tuple[int, Event]]:
@@ -306,7 +274,7 @@ def test_no_ids_after_a_delta_are_ids_that_are_no_markers(name: str, data: st.Da
     for ids in ([], [1]):
         parser = fmt.parser(prefix="", special_tokens=special)
         events = [event for chunk in chunks for event in parser.feed(chunk, token_ids=ids)] + parser.close()
-        assert sources(events) == text
+        check_events(events, text)
         told.append(without_ids(merged(events)))
     assert told[0] == told[1]
 
@@ -340,5 +308,4 @@ def test_half_a_character_is_no_error(name: str, tail: str) -> None:
     fmt = toolgram.get_format(name)
     head = fmt.example.partition("{")[0]
     for text in (tail, head + tail, f"{head}{tail}, 1}}"):
-        message = assert_same_however_split(fmt, text)
-        assert message.finish_reason in ("stop", "length", "tool_calls")
+        assert streams.assert_same_however_split(fmt, text).finish_reason in ("stop", "length", "tool_calls")
