@@ -12,7 +12,7 @@ A model also writes what belongs to no format. One such character is tried first
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -28,11 +28,8 @@ Item = tuple[str, ...]
 
 # Written by hand, where they ask more of a format than what is made from its two files: a format needs none.
 BY_HAND: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "prompt_texts.json").read_text("utf-8"))
-
 DEPTH = 3
-
 BREAKAGES = ("'",)  # begins what is repaired after a backslash, and a value where JSON belongs
-
 MOST_GOALS = 60  # that a row of three texts may begin with
 
 
@@ -116,29 +113,26 @@ def _may_wait(name: str, beginning: str, item: Item) -> bool:
 def _may_grow(name: str, held: str) -> bool:
     """Whether what is held is a marker, and the beginning of a longer one: a marker is one event."""
     literals = grammar_literals(name)
-    return any(
-        held.endswith(short) and long != short and long.startswith(short) for short in literals for long in literals
-    )
+    begun = [short for short in literals if held.endswith(short)]
+    return any(long != short and long.startswith(short) for short in begun for long in literals)
+
+
+def check_held(name: str, beginnings: Iterable[str]) -> None:
+    """What is certain after each beginning has been told."""
+    failures = [(text, held) for text in beginnings if (held := certain_but_held(name, text))]
+    assert not failures, f"all continuations of {DEPTH} tokens, and the end, agree on what was not told"
 
 
 @every_format
 def test_nothing_certain_is_held_back(name: str) -> None:
-    failures = []
-    for scene in some((*BY_HAND["scenes"].get(name, ()), *scenes(name)), name):
-        for end in range(1, len(scene) + 1):
-            if held := certain_but_held(name, scene[:end]):
-                failures.append((scene[:end], held))
-    assert not failures, f"all continuations of {DEPTH} tokens, and the end, agree on what was not told"
+    found = some((*BY_HAND["scenes"].get(name, ()), *scenes(name)), name)
+    check_held(name, (scene[:end] for scene in found for end in range(1, len(scene) + 1)))
 
 
 @every_format
 def test_nothing_certain_is_held_back_after_any_two_tokens(name: str) -> None:
-    failures = []
     tokens = tokens_of(name)
-    for row in some([*((token,) for token in tokens), *product(tokens, repeat=2)], name):
-        if held := certain_but_held(name, "".join(row)):
-            failures.append(("".join(row), held))
-    assert not failures, f"all continuations of {DEPTH} tokens, and the end, agree on what was not told"
+    check_held(name, map("".join, some([*((token,) for token in tokens), *product(tokens, repeat=2)], name)))
 
 
 @every_format
