@@ -16,21 +16,20 @@ import toolgram
 
 
 @contextmanager
-def at_most(calls: int) -> Iterator[None]:
-    """Fails as soon as its block has called more functions than these."""
-    made = 0
+def at_most(calls: int) -> Iterator[list[int]]:
+    """Fails as soon as its block has called more functions than these; gives a list whose one item counts them."""
+    made = [0]
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-        if made > calls:
+        made[0] += event in ("call", "c_call")
+        if made[0] > calls:
             sys.setprofile(None)
             pytest.fail(f"more than {calls:,} calls: {frame.f_code.co_filename}:{frame.f_lineno}")
 
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        yield
+        yield made
     finally:
         sys.setprofile(before)
 
@@ -38,18 +37,8 @@ def at_most(calls: int) -> Iterator[None]:
 def calls_made(name: str, chunks: Iterable[str]) -> int:
     """Return how many functions, of Python and of C, reading these deltas calls."""
     parser = toolgram.get_format(name).parser(prefix="")
-    made = 0
-
-    def count(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
+    with at_most(sys.maxsize) as made:
         for chunk in chunks:
             parser.feed(chunk)
         parser.close("stop")
-    finally:
-        sys.setprofile(before)
-    return made
+    return made[0]
