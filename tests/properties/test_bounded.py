@@ -36,9 +36,6 @@ def hostile_units(name: str) -> list[str]:
     return [*critical_alphabet(name), "\n ", '{"', '{"a": ', "a, b=", *beginnings[::every]]
 
 
-# ----------------------------------------------------------------------------------------------------------- snapshots
-
-
 @every_format
 @given(data=st.data())
 def test_a_snapshot_at_any_character_continues_to_the_same_events(name: str, data: st.DataObject) -> None:
@@ -86,9 +83,6 @@ def test_a_snapshot_does_not_grow(name: str) -> None:
     assert long <= short + 16
 
 
-# ---------------------------------------------------------------------------------------------------------------- work
-
-
 @every_format
 def test_work_is_linear_in_the_length(name: str) -> None:
     """No character costs more than so many calls, or the cost of each is the same at both lengths."""
@@ -105,9 +99,6 @@ def test_twenty_thousand_hostile_characters_one_by_one(name: str) -> None:
         text = unit * (20_000 // len(unit))
         events, _ = run(toolgram.get_format(name), cut(text, 1))
         check_events(events, text)
-
-
-# --------------------------------------------------------------------------------------------------------------- depth
 
 
 def bomb_heads(name: str) -> list[str]:

@@ -52,9 +52,8 @@ def values() -> st.SearchStrategy[Any]:
 
 def calls() -> st.SearchStrategy[Call]:
     ids = st.text("abcdefgh12345678", min_size=9, max_size=9)
-    return st.builds(
-        Call, st.sampled_from(["search", "get_weather", "f"]), st.dictionaries(KEYS, values(), max_size=3), ids
-    )
+    names = st.sampled_from(["search", "get_weather", "f"])
+    return st.builds(Call, names, st.dictionaries(KEYS, values(), max_size=3), ids)
 
 
 def derived(name: str) -> tuple[Format, DiffAnalysisResult]:
@@ -124,13 +123,11 @@ def test_broken_turns_keep_the_contract(drawn: tuple[str, str], data: st.DataObj
     check_events(events, text)
     check_message(message, events)
     streamed, other = run(fmt, data.draw(chunkings(text)), tools=tools, finish_reason=reason)
-    assert merged(streamed) == merged(events)
-    assert other == message
+    assert (merged(streamed), other) == (merged(events), message)
     at, parser = data.draw(st.integers(0, len(text))), fmt.parser(tools, prefix="")
     begun = parser.feed(text[:at])
     again = fmt.restore(json.loads(json.dumps(parser.snapshot())), tools)
-    restored = [*begun, *again.feed(text[at:]), *again.close(reason)]
-    assert merged(without_ids(restored)) == merged(without_ids(events))
+    assert merged(without_ids([*begun, *again.feed(text[at:]), *again.close(reason)])) == merged(without_ids(events))
 
 
 # --- closing markers that begin with a bracket, as Python has it: `<tool_code>print(f(a=1))</tool_code>` ------------

@@ -154,8 +154,7 @@ class ParserAndModel(RuleBasedStateMachine):
     def a_snapshot(self) -> None:
         """The second parser goes on from what it has written down, as another process would."""
         if not self.closed:
-            state = json.loads(json.dumps(self.other.snapshot()))
-            self.other = self.fmt.restore(state, **self.arguments)
+            self.other = self.fmt.restore(json.loads(json.dumps(self.other.snapshot())), **self.arguments)
             self.restored = True
 
     @rule(reason=st.sampled_from(REASONS))
@@ -205,6 +204,5 @@ def test_an_example_ends_in_the_final_state(name: str) -> None:
     parser = fmt.parser(prefix="", trace=lambda step: walked.append(step[:3]))
     parser.feed(fmt.example)
     parser.close()
-    assert walked[0][1] == machine.state
-    assert walked[-1][2] == "ALL_TOOLS_COMPLETE"
+    assert (walked[0][1], walked[-1][2]) == (machine.state, "ALL_TOOLS_COMPLETE")
     assert {"PARSING_ARGUMENTS", "PARSING_ARGUMENT_VALUE", "TOOL_COMPLETE"} & {dest for _, _, dest in walked}

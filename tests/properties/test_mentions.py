@@ -20,8 +20,6 @@ from toolgram.observing.paths import canonical_outputs
 
 REASONS = (None, "stop", "tool_calls", "length", "")
 
-# ---------------------------------------------------------------------------------------------------------- what counts
-
 
 @every_format
 @pytest.mark.parametrize("place", ["fence", "thought"])
@@ -64,9 +62,6 @@ def test_a_call_of_an_undeclared_function_is_read_at_most_twice(name: str, size:
             events, message = run(fmt, cut(text, size), tools=OTHER_TOOLS, finish_reason="stop")
         check_events(events, text)
         check_message(message, events)
-
-
-# ----------------------------------------------------------------------------------------------------------------- work
 
 
 def hostile_texts(name: str, size: int) -> Iterable[str]:

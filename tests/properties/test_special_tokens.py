@@ -78,8 +78,7 @@ def outputs_in_pieces(draw: st.DrawFn, name: str) -> list[Piece]:
 @given(data=st.data())
 def test_without_ids_the_text_decides(name: str, data: st.DataObject) -> None:
     """Pieces of unknown ids, deltas without ids, and a parser that knows no special tokens read the same."""
-    text = data.draw(well_formed(name)).text
-    chunks = data.draw(chunkings(text))
+    chunks = data.draw(chunkings(data.draw(well_formed(name)).text))
     events, _ = read(name, [[(chunk, None) for chunk in chunks]])
     assert read(name, chunks)[0] == events
     plain = toolgram.get_format(name).parser(prefix="")

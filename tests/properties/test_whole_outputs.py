@@ -29,8 +29,7 @@ def check(name: str, text: str, tools: Any, reason: str | None, *, strict: bool 
     parser = fmt.parser(tools, call_ids=lambda: f"id-{next(ids)}", strict=strict)
     parser.feed(text)
     parser.close(reason)
-    found = fmt.parse(text, tools, None, reason, strict, call_ids=lambda: f"id-{next(others)}")
-    assert found == parser.message
+    assert fmt.parse(text, tools, None, reason, strict, call_ids=lambda: f"id-{next(others)}") == parser.message
 
 
 def known_examples(name: str) -> list[str]:
@@ -64,8 +63,7 @@ def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
 def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
     """The values, names and keys of the format's own examples, exchanged for others of every kind."""
     text = data.draw(st.sampled_from(known_examples(name)))
-    message = toolgram.get_format(name).parse(text)
-    values = [call.name for call in message.tool_calls]
+    values = [call.name for call in toolgram.get_format(name).parse(text).tool_calls]
     values += [word for word in ("Paris", "Oslo", "celsius", "city", "days", "unit", "3", "2") if word in text]
     others = st.one_of(
         st.sampled_from(
