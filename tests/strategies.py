@@ -81,9 +81,6 @@ def _apart(pieces: list[str]) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------------------------ broken outputs
-
-
 def noise(name: str) -> st.SearchStrategy[str]:
     """A row of the fragments that a format's own lexer has to worry about."""
     return st.lists(st.sampled_from(fragments(name)), max_size=30).map("".join)
@@ -94,9 +91,6 @@ def mutated(draw: st.DrawFn, name: str) -> str:
     """A well-formed output, broken in a few places: between its symbols, or anywhere."""
     pieces = draw(well_formed(name).map(lambda output: list(output.text)) | walked(name))
     return broken(name, pieces, draw(st.randoms(use_true_random=False)))
-
-
-# ------------------------------------------------------------------------------------------------------------ mentions
 
 
 @cache
@@ -147,9 +141,6 @@ def any_text() -> st.SearchStrategy[str]:
 def outputs(name: str) -> st.SearchStrategy[str]:
     """Everything: well-formed, broken, noise, calls that are mentioned, and what has nothing to do with the format."""
     return st.one_of(well_formed(name).map(lambda o: o.text), mutated(name), noise(name), mentions(name), any_text())
-
-
-# ----------------------------------------------------------------------------------------------------------- chunkings
 
 
 def drawn(data: st.DataObject, name: str) -> str:

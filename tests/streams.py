@@ -134,12 +134,10 @@ def check_message(message: toolgram.Message, events: Sequence[Event]) -> None:
     """The message is the fold of its events: what failed is text, and in `malformed`."""
     starts = [e for e in events if isinstance(e, ToolCallStart)]
     ends = [e for e in events if isinstance(e, ToolCallEnd)]
-    told = [
-        (e.id, e.name, "".join(arguments_of(events, e.index)), end.status) for e, end in zip(starts, ends, strict=True)
-    ]
-    assert [(c.id, c.name, c.arguments, c.status) for c in message.tool_calls] == [
-        call for call in told if call[3] != "malformed"
-    ]
+    both = zip(starts, ends, strict=True)
+    told = [(e.id, e.name, "".join(arguments_of(events, e.index)), end.status) for e, end in both]
+    kept = [call for call in told if call[3] != "malformed"]
+    assert [(c.id, c.name, c.arguments, c.status) for c in message.tool_calls] == kept
     failed = [(number, *call[:3]) for number, call in enumerate(told) if call[3] == "malformed"]
     assert [(c.index, c.id, c.name, c.arguments) for c in message.malformed] == failed
     assert message.reasoning == said_in(events, Reasoning)
@@ -160,8 +158,7 @@ def in_order(message: toolgram.Message) -> list[toolgram.ToolCall | toolgram.Mal
     """Every call, in the order of the output."""
     calls = iter(message.tool_calls)
     failed = {call.index: call for call in message.malformed}
-    count = len(message.tool_calls) + len(failed)
-    return [failed.get(number) or next(calls) for number in range(count)]
+    return [failed.get(number) or next(calls) for number in range(len(message.tool_calls) + len(failed))]
 
 
 def statuses(message: toolgram.Message) -> list[tuple[str, str]]:

@@ -23,16 +23,14 @@ SHORT = 40  # characters of a context that is still a fragment
 
 def grammar_literals(name: str) -> tuple[str, ...]:
     """The string literals of a grammar: its markers, and whatever else it spells out."""
-    text = toolgram.get_format(name).grammar_text
-    found = re.findall(r'"((?:[^"\\\n]|\\.)+)"', re.sub(r"//.*", "", text))
+    found = re.findall(r'"((?:[^"\\\n]|\\.)+)"', re.sub(r"//.*", "", toolgram.get_format(name).grammar_text))
     return tuple(dict.fromkeys(literal.replace('\\"', '"').replace("\\\\", "\\") for literal in found))
 
 
 @lru_cache(maxsize=256)
 def fragments(name: str) -> tuple[str, ...]:
     """The pieces a format has to worry about: its markers, whole and torn, the beginnings of calls, and syntax."""
-    spec = toolgram.get_format(name).spec
-    whole = tuple(dict.fromkeys((*markers(spec), *grammar_literals(name))))
+    whole = tuple(dict.fromkeys((*markers(toolgram.get_format(name).spec), *grammar_literals(name))))
     torn = tuple(piece for m in whole if len(m) > 3 for piece in (m[: len(m) // 2], m[len(m) // 2 :], m[:-1]))
     openings = tuple(text for text in contexts(name) if len(text) < SHORT)[::3]
     return whole * 3 + torn + openings + SYNTAX

@@ -105,8 +105,7 @@ def scenes(name: str) -> tuple[str, ...]:
     call, _ = simple_call(name)
     before, after = around_value(name)
     words = [word for word in covering_words(found) if _CALLS & {*word}]
-    some = sorted(
-        {found.write(word, random.Random(1), OneValue(1)) for word in words}, key=lambda text: (len(text), text)
-    )
+    texts = {found.write(word, random.Random(1), OneValue(1)) for word in words}
+    some = sorted(texts, key=lambda text: (len(text), text))
     half = before[: len(before) // 2]
     return (f"Hi {call} x", before, f"{before}1x{after} x", f"{call[:-1]} x", f"a < b {half} x", *some[:4])

@@ -28,9 +28,7 @@ RANDOM_TURNS = 16  # of each family
 # Families whose calls have no marker, or one that text has as well (`>>>`): a beginning of one is text.
 BARE = frozenset({"functionary_v3_2", "glm4", "llama3_json", "xlam"})
 # Families in which each part is a message with a header: no call is within text or a thought.
-MESSAGES = frozenset(
-    {"beam", "functionary_v3_2", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}
-)
+MESSAGES = {"beam", "functionary_v3_2", "gpt_oss", "inkling", "kimi_k3", "muse", "muse_glimmer", "solar_open"}
 
 WEATHER: Call = ("get_weather", {"city": "Paris", "days": 2})
 ROME: Call = ("get_weather", {"city": "Rome", "days": 7})
@@ -63,8 +61,7 @@ def turns(name: str, seed: int) -> Iterator[tuple[str, Turn, str]]:
 def random_turn(rng: random.Random, thinks: bool, says: bool) -> Turn:
     """A turn with one to three calls, perhaps after a thought and some text."""
     calls = tuple(_random_call(rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
-    thought = _prose(rng) if thinks else ""
-    return Turn("", thought, _prose(rng) if says else "", calls)
+    return Turn("", _prose(rng) if thinks else "", _prose(rng) if says else "", calls)
 
 
 def _prose(rng: random.Random) -> str:
@@ -81,9 +78,6 @@ def _random_call(rng: random.Random) -> Call:
         return kind, {}
     keys = [key for key in VALUES if rng.random() < 0.5]
     return kind, {"query": rng.choice(STRINGS), **{key: rng.choice(VALUES[key]) for key in keys}}
-
-
-# --------------------------------------------------------------------------------------------------- levels and clauses
 
 
 def thinks(name: str) -> bool:
@@ -274,8 +268,7 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
-    print(f"{write(SUITE / 'cases', chosen.seed)} cases")
+    print(f"{write(SUITE / 'cases', parser.parse_args().seed)} cases")
 
 
 if __name__ == "__main__":
