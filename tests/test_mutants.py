@@ -1,7 +1,5 @@
 """`make mutants` changes what it says, the same places for the same seed, and knows a change that tests notice."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
