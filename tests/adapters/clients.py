@@ -1,7 +1,5 @@
 """The official clients' own models and accumulators: they check every dictionary, and put streams together again."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

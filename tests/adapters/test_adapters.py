@@ -3,8 +3,6 @@
 And what comes over a wire, as events: bytes cut anywhere, asynchronous sources, lines of a completions endpoint.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json

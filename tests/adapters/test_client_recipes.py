@@ -3,8 +3,6 @@
 LiteLLM and the Vercel AI SDK are heavy: `make test-clients` builds an environment for them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

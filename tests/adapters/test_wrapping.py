@@ -2,8 +2,6 @@
 
 A `tool_calls` that a server wrote is no evidence that its model had ended: whoever reads a server's words."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`toolgram audit`: rows of every server's log, and each kind of loss, found and shown."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

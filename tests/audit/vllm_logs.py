@@ -7,8 +7,6 @@ answer becomes a row in the shape of a chat completion, with the text of the mod
 models from `../shared`, and the made cases of `tests/integrations/cases.py`, whose meaning is known. Imports vLLM.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

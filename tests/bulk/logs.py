@@ -1,7 +1,5 @@
 """Logs of outputs for the tests of bulk, runs of them, and what must come of them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from io import BytesIO

@@ -3,8 +3,6 @@
 And the summary of a run, and its page.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

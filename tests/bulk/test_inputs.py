@@ -3,8 +3,6 @@
 Of a file that is cut off or damaged, every row before the damage is answered, and the damage is said.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

@@ -3,8 +3,6 @@
 `make test-ray` builds the environment in which this runs.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

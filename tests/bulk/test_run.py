@@ -3,8 +3,6 @@
 What a run writes is never what it reads, and an earlier file is whole until the new one is.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Processes of the command line."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

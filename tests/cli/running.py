@@ -1,7 +1,5 @@
 """What tests of the command line share: an output, ways to run the command, and tables of commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Commands as their users type them: a row each of `commands.yaml`, and what no row can say of a command."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

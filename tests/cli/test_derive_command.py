@@ -1,7 +1,5 @@
 """`toolgram derive`, as its users meet it: the two files, the template debugger and the template analysis."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

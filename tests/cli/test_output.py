@@ -3,8 +3,6 @@
 Raw model output is shown and never obeyed: colours are ours, and nothing commands the terminal.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

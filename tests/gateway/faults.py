@@ -5,8 +5,6 @@ runs for all faults of a module; the test says what it plays next. `docs/faults.
 `python -m tests.gateway.faults` prints.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

@@ -1,7 +1,5 @@
 """A function whose arguments have an end, so that a model of random weights writes valid ones under a grammar."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -8,8 +8,6 @@ its own pieces, so that no token of a script has two successors. Sampled greedil
 all of a server's own code.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Servers for the gateway's tests: a scripted one, and the gateway before it, both on real sockets; and requests."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

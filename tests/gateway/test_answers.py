@@ -4,8 +4,6 @@ And several servers by the names of their models, servers that start later, and 
 model by one name, and its server may know it by another.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

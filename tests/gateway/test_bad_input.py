@@ -1,7 +1,5 @@
 """What a client may send that has no answer: the error object of its API, and no request to the server."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Whatever the server does, every stream ends with one final event, and every whole answer is one or an error.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

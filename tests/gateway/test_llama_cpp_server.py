@@ -4,8 +4,6 @@ The model has random weights. So a call that comes out valid was made valid by t
 export, request, sampler, stream, parser, adapter, client. Text after a call is allowed, and such a model writes some.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

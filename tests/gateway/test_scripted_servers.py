@@ -8,8 +8,6 @@ opens is not. `transformers serve` leaves special tokens out of its text, which 
 none.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 page of the last answers, which is there only on this machine, or with the key.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -5,8 +5,6 @@ core that says what a test tells it to. The gateway asks it for raw text, so no 
 The requests are those that the plug-in is tried with, and so is what has to be heard.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

@@ -7,8 +7,6 @@ that it was held to. The vocabulary is Mistral's, which ships inside `mistral-co
 formats come after it as tokens of their own.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec

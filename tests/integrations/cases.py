@@ -6,8 +6,6 @@ and where a format has a writer, that parse is held to what was written.  A form
 example.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

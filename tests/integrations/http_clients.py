@@ -2,12 +2,10 @@
 streamed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import anthropic
 import openai
@@ -58,7 +56,7 @@ class Clients:
         self.openai = openai.AsyncOpenAI(base_url=f"{address}/v1", **options)
         self.anthropic = anthropic.AsyncAnthropic(base_url=address, **options)
 
-    async def __aenter__(self) -> Clients:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """vLLM's servers for the requests of `http_matrix.py`: model folders, a process that serves them, its answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -12,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 from tests.integrations.http_clients import SERVERS_OWN, Clients
 from tests.integrations.http_matrix import Model, Trial
@@ -102,7 +100,7 @@ class Fleet:
         self.process: subprocess.Popen[bytes] | None = None
         self.failed: dict[str, str] = {}  # the servers of vLLM's parsers that did not start, and why
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Self:
         environment = {**os.environ, "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "WARNING")}
         command = [sys.executable, "-m", "tests.integrations.http_server", str(self.plan)]
         with self.log.open("wb") as log:

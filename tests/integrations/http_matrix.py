@@ -10,8 +10,6 @@ fragments) says everything in all groupings; its siblings say every turn over ev
 fewer turns with each tool_choice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -12,8 +12,6 @@ and ends on SIGTERM. That file has the `ports`, and `failed`: the servers that m
 parser of vLLM's may refuse a tokenizer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

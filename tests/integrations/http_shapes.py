@@ -5,8 +5,6 @@ markers, and a writer that knows nothing of toolgram. The same turns are written
 to get is the turn itself.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 """A stand-in for the part of llama-cpp-python 0.3.36 that the chat handler touches, with a model that says what it is
 told to say. `make test-llama-cpp` runs the real package."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -7,15 +7,13 @@ gives logprobs where they are asked for, and holds the tokens to the request's g
 is refused ends the answer with the text REFUSED, so that a client sees it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy
 from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs, EngineCoreRequest, FinishReason
@@ -163,7 +161,7 @@ class OfflineCore(ScriptedCore):
     """The same for `vllm.LLM`, which asks without waiting: a script is said in full when its request comes."""
 
     @classmethod
-    def make(cls, *, vllm_config: Any, renderer: Any, **kwargs: Any) -> OfflineCore:
+    def make(cls, *, vllm_config: Any, renderer: Any, **kwargs: Any) -> Self:
         """Take the place of `EngineCoreClient.make_client`."""
         return cls(vllm_config, renderer.tokenizer, Path(vllm_config.model_config.model))
 

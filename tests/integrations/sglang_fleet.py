@@ -4,8 +4,6 @@ A server of SGLang is a process with one model, and starts in half a minute. So 
 kind of notation, and one server at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Sequence

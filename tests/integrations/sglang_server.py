@@ -8,8 +8,6 @@ which SGLang imports and a text model does not use, asks for two operators when 
 them only together with CUDA's libraries: they are declared here, without an implementation.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

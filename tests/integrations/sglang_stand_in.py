@@ -4,8 +4,6 @@ Tables of names and classes, base classes, results, and the two classes that dri
 the same tests to the real thing.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager

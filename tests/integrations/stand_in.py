@@ -4,8 +4,6 @@ Registries, base classes, message types, and a driver that calls a pair of parse
 `DelegatingParser` was traced to call one. `test_vllm_answers.py` holds the same cases to the real thing.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Modules in the place of a package that is not installed: what the stand-ins for vLLM, SGLang and llama.cpp share."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

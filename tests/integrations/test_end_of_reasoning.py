@@ -5,8 +5,6 @@ output from the prompt on if the prompt has ended reasoning, else from the token
 reasoning is read, and a call is the text that the model wrote, markers and all.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

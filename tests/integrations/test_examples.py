@@ -1,7 +1,5 @@
 """Every example of a plug-in is run where its host is installed: by `make test`, or by the target of that host."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -5,8 +5,6 @@ end id. A server of the test cuts text and ids as vLLM's detokenizer does. Whate
 that was written.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from types import SimpleNamespace

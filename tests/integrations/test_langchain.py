@@ -1,7 +1,5 @@
 """The runnable, in LangChain's own chains: whole, streamed, asynchronous."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import operator

@@ -1,7 +1,5 @@
 """The chat handler for llama-cpp-python, driven through a stand-in for the package."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib import import_module

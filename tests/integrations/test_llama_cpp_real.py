@@ -3,8 +3,6 @@
 What such a model writes is noise, so a call that comes out valid was made valid by the grammar that the handler wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which token a text comes from, however a server cuts its text and whenever its ids come."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import pytest

@@ -4,8 +4,6 @@ What a request gets from the pair of detectors has to be what the package's own 
 streamed, for the case that an output was cut off: a detector is not told why it ended.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import tomllib

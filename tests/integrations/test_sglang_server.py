@@ -6,8 +6,6 @@ grammar backend, sampler, detokenizer, the plug-in, the client. What the plug-in
 sends to the server's own endpoints for it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

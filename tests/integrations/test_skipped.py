@@ -1,7 +1,5 @@
 """A run says which tests of engines it skipped: `make test` has none of the servers that `make test-vllm` brings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The streamer in transformers' own `generate`, with a tiny model; `make test-vllm` has transformers."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

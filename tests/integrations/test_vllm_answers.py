@@ -5,8 +5,6 @@ Needs the environment that `make test-vllm` builds; everywhere else this module 
 the plug-in through a stand-in.  What every path has to give is the package's own whole-text parse of the same text.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import threading

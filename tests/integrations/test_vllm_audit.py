@@ -3,8 +3,6 @@
 What a made case means is written down in `cases.py`, so what is wrong with an answer is known without the audit.
 """
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

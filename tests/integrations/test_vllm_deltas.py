@@ -3,8 +3,6 @@
 And what a tag lets a model write where a prompt has not said whether it thinks: in every format.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib import import_module

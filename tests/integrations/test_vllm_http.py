@@ -3,8 +3,6 @@
 The matrix itself is in `http_matrix.py`. Here it has to be clean, and what only a server can show is tried beside it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -3,8 +3,6 @@
 Needs the environment that `make test-vllm` builds; run it with the oldest and the newest version that are claimed.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from inspect import getattr_static
 

@@ -1,7 +1,5 @@
 """The vLLM plug-in without vLLM: registration, and the pair of parsers driven through a stand-in."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import subprocess

@@ -4,8 +4,6 @@
 the packages of the vLLM environment and import them when asked for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -7,8 +7,6 @@ At the end are the ways through a server that the tests of the plug-in compare, 
 Imports vLLM; a test asks for it with `pytest.importorskip` first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature

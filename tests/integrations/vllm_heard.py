@@ -1,7 +1,5 @@
 """What a client has at the end of an answer. Imports no server and no client."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The parser is vLLM's own. What comes before and after it is what `chat_completio
 delta, to a message and to the finish reason.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ the markers of the row; a function of one call writes the call. Nothing here kno
 a test of what is read. `can_write` says what a notation has no room for.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

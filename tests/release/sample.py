@@ -1,7 +1,5 @@
 """A program as users write it: mypy and pyright check it against the installed wheel, and it runs."""
 
-from __future__ import annotations
-
 import toolgram
 from toolgram.events import Content, Event, ToolCallEnd, ToolCallStart
 

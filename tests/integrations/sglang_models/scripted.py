@@ -8,8 +8,6 @@ something else than the script.
 SGLang finds the class by its environment variable `SGLANG_EXTERNAL_MODEL_PACKAGE`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable
