@@ -8,7 +8,7 @@ import functools
 import json
 import operator
 from collections.abc import AsyncIterator, Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from typing import Any
 
 import pytest
@@ -76,10 +76,8 @@ def whole(api: str, message: Message) -> Rebuilt:
 
 
 def calls_in(message: Message, api: str) -> list[tuple[str, str, Any]]:
-    return [
-        (call.id, call.name, json.loads(call.arguments) if api == "messages" else call.arguments)
-        for call in message.tool_calls
-    ]
+    read: Any = json.loads if api == "messages" else str
+    return [(call.id, call.name, read(call.arguments)) for call in message.tool_calls]
 
 
 def calls_of(rebuilt: Rebuilt, message: Message, api: str) -> list[tuple[str, str, Any]]:
@@ -87,11 +85,8 @@ def calls_of(rebuilt: Rebuilt, message: Message, api: str) -> list[tuple[str, st
     but in chat completions, where a call has a number."""
     ids = [call.id for call in message.tool_calls]
     assert api == "chat" or len({id for id, _, _ in rebuilt.calls}) == len(rebuilt.calls)
-    again = [api != "chat" and id in ids[:at] for at, id in enumerate(ids)]
-    return [
-        (ids[at] if at < len(ids) and again[at] else id, name, arguments)
-        for at, (id, name, arguments) in enumerate(rebuilt.calls)
-    ]
+    again = {at: id for at, id in enumerate(ids) if api != "chat" and id in ids[:at]}
+    return [(again.get(at, id), name, arguments) for at, (id, name, arguments) in enumerate(rebuilt.calls)]
 
 
 @st.composite
@@ -160,7 +155,7 @@ def test_langchain_rebuilds_the_message(name: str, data: st.DataObject) -> None:
 
 
 CUT = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b'
-BROKEN = 'Well. <tool_call>\n{"name": "add", "arguments": {"a": ]}}\n</tool_call>'
+BROKEN = '<tool_call>\n{"name": "add", "arguments": {"a": ]}}\n</tool_call>'
 TWO = (
     '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>\n'
     '<tool_call>\n{"name": "mul", "arguments": {"b": 2}}\n</tool_call>'
@@ -184,29 +179,21 @@ def test_a_cut_off_call_never_ends_as_a_call(said: str | None) -> None:
     assert streamed("messages", events, said).reason == "max_tokens"
 
 
-def test_a_failed_call_leaves_its_text() -> None:
-    events, message = events_of("hermes", list(BROKEN), "stop")
-    for api in APIS:
-        assert (whole(api, message).content, whole(api, message).calls) == (message.content, [])
+@pytest.mark.parametrize("arguments", ['{"a": [1, 2}, "b": }', '{"a": [1, \n 2}, "b": }', '{"a": [ \t}, "b": ]'])
+def test_a_failed_call_is_the_text_that_the_model_wrote(arguments: str) -> None:
+    text = f'Well. <tool_call>\n{{"name": "add", "arguments": {arguments}'
+    for pieces, api in product(([text], list(text)), APIS):
+        events, message = events_of("hermes", pieces, "stop")
+        assert message.malformed
         live, held = streamed(api, events, "stop"), streamed(api, events, "stop", "whole")
         assert live.reason in ("stop", "completed", "end_turn")
         assert live.content.startswith("Well.")
-        assert held.calls == []
-        assert held.content.startswith('Well. <tool_call>\n{"name": "add", "arguments": {"a":')
-
-
-@pytest.mark.parametrize("arguments", ['{"a": [1, 2}, "b": }', '{"a": [1, \n 2}, "b": }', '{"a": [ \t}, "b": ]'])
-def test_a_held_call_that_failed_is_the_text_that_the_model_wrote(arguments: str) -> None:
-    text = f'Well. <tool_call>\n{{"name": "add", "arguments": {arguments}'
-    events, message = events_of("hermes", [text], "stop")
-    assert message.malformed
-    assert message.content == text
-    for api in APIS:
-        assert streamed(api, events, "stop", "whole").content == text
+        for each in (held, whole(api, message)):
+            assert (each.content, each.calls) == (text, [])
 
 
 def test_a_whole_call_beside_a_failed_one() -> None:
-    events, _ = events_of("hermes", [TWO + BROKEN.removeprefix("Well. ")], "stop")
+    events, _ = events_of("hermes", [TWO + BROKEN], "stop")
     assert streamed("chat", events, "stop").reason == "stop"
     held = streamed("chat", events, "stop", "whole")
     assert held.reason == "tool_calls"
@@ -290,11 +277,8 @@ def lines(pieces: Iterable[str]) -> bytes:
     sent.append({"choices": [{"index": 1, "text": "another choice", "finish_reason": "length"}]})
     sent.append({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
     sent.append({"choices": [], "usage": {}})
-    return (
-        b": ping\n\n"
-        + b"".join(b"data: " + json.dumps(each).encode() + b"\r\n\r\n" for each in sent)
-        + b"data: [DONE]\n"
-    )
+    data = b"".join(b"data: " + json.dumps(each).encode() + b"\r\n\r\n" for each in sent)
+    return b": ping\n\n" + data + b"data: [DONE]\n"
 
 
 @given(st.lists(st.integers(0, len(TEXT.encode())), max_size=12))
@@ -306,15 +290,17 @@ def test_bytes_may_be_cut_anywhere(cuts: list[int]) -> None:
     assert one.message == WANTED
 
 
-def test_an_asynchronous_source() -> None:
-    async def run(source: Any) -> toolgram.Message:
-        one = parser()
-        async for _ in one.events(source, "stop"):
-            pass
-        return one.message
+async def message_of(source: Any, *reason: str) -> toolgram.Message:
+    one = parser()
+    async for _ in one.events(source, *reason):
+        pass
+    return one.message
 
-    assert asyncio.run(run(later(TEXT.encode()[at : at + 1] for at in range(len(TEXT.encode()))))) == WANTED
-    assert asyncio.run(run(list(TEXT))) == WANTED
+
+def test_an_asynchronous_source() -> None:
+    data = TEXT.encode()
+    assert asyncio.run(message_of(later(data[at : at + 1] for at in range(len(data))), "stop")) == WANTED
+    assert asyncio.run(message_of(list(TEXT), "stop")) == WANTED
     with pytest.raises(TypeError, match="async for"):
         list(parser().events(later([])))
 
@@ -338,15 +324,9 @@ def test_the_lines_of_a_completions_endpoint(data: st.DataObject) -> None:
 
 
 def test_the_lines_from_an_asynchronous_source() -> None:
-    async def run(source: Any) -> toolgram.Message:
-        one = parser()
-        async for _ in one.events(CompletionTexts(source)):
-            pass
-        return one.message
-
     body = lines(list(TEXT))
-    assert asyncio.run(run(later(body[at : at + 7] for at in range(0, len(body), 7)))) == WANTED
-    assert asyncio.run(run([body])) == WANTED
+    for source in (later(body[at : at + 7] for at in range(0, len(body), 7)), [body]):
+        assert asyncio.run(message_of(CompletionTexts(source))) == WANTED
     with pytest.raises(toolgram.ToolgramError, match="async for"):
         list(CompletionTexts(later([])))
 

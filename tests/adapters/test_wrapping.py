@@ -73,14 +73,11 @@ class Raw:
         if not (await request.json()).get("stream"):
             return JSONResponse({**head, "content": [{"type": "text", "text": self.text}], "stop_reason": "end_turn"})
         events: list[Any] = [{"type": "message_start", "message": {**head, "content": []}}, {"type": "ping"}]
-        blocks: list[Any] = [
-            ({"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in self.deltas()])
-        ]
+        texts = [{"type": "text_delta", "text": text} for text in self.deltas()]
+        blocks: list[Any] = [({"type": "text", "text": ""}, texts)]
         for block in self.blocks:
-            deltas = (
-                [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}] if block["input"] else []
-            )
-            blocks.append(({**block, "input": {}}, deltas))
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            blocks.append(({**block, "input": {}}, [delta] if block["input"] else []))
         for index, (block, deltas) in enumerate(blocks):
             events.append({"type": "content_block_start", "index": index, "content_block": block})
             events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
