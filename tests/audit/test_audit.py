@@ -26,17 +26,12 @@ RAW, CUT, CALL, GOOD = (TABLE[name] for name in ("text", "cut", "call", "message
 
 
 def chat(message: Any, reason: str = "tool_calls", **more: Any) -> dict[str, Any]:
-    """A chat completion."""
     return {"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], **more}
 
 
-ANSWERS = {
-    **TABLE["answers"],
-    "LiteLLM": {"model": "m", "response": json.dumps(chat(GOOD)), "model_parameters": {"tools": []}},
-}
-LOSSES = [
-    (row["kind"], chat(row["message"], **({"raw": row["raw"]} if "raw" in row else {}))) for row in TABLE["losses"]
-]
+LITELLM = {"model": "m", "response": json.dumps(chat(GOOD)), "model_parameters": {"tools": []}}
+ANSWERS = {**TABLE["answers"], "LiteLLM": LITELLM}
+LOSSES = [(row.pop("kind"), chat(**row)) for row in TABLE["losses"]]
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -178,11 +178,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--write", metavar="PAGE", type=Path)
     options.add_argument("--html", metavar="FOLDER", type=Path)
-    options.add_argument("--logs", metavar="FOLDER", type=Path, help="where the logs are kept")
     asked = options.parse_args()
-    scratch = asked.logs or Path(tempfile.mkdtemp())
-    scratch.mkdir(parents=True, exist_ok=True)
-    found = list(audits(scratch))
+    found = list(audits(Path(tempfile.mkdtemp())))
     if asked.html is not None:
         asked.html.mkdir(parents=True, exist_ok=True)
         for source, _, each in found:
