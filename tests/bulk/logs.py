@@ -31,9 +31,7 @@ def ignore(rows: int, size: int) -> None:
     """No progress is shown."""
 
 
-def run(
-    *sources: Path | str, output: Any = None, options: Any = OPTIONS, progress: Any = ignore, **more: Any
-) -> Outcome:
+def run(*sources: Any, output: Any = None, options: Any = OPTIONS, progress: Any = ignore, **more: Any) -> Outcome:
     """A run from these files to one, or to a stream that nobody reads."""
     named: Any = {name: str(value) if isinstance(value, Path) else value for name, value in more.items()}
     made = Run([*map(str, sources)], options, output and str(output), **named)
@@ -47,8 +45,7 @@ def packed(path: Path, data: bytes) -> bytes:
     if path.suffix == ".zst":
         import pyarrow
 
-        compressed: bytes = pyarrow.Codec("zstd").compress(data, asbytes=True)
-        return compressed
+        return bytes(pyarrow.Codec("zstd").compress(data, asbytes=True))
     return data
 
 

@@ -124,6 +124,7 @@ def test_the_page() -> None:
     assert "&lt;script&gt;$x$&lt;/script&gt;" in page
     assert "a &lt;b&gt; &amp; c" in page
     assert "http" not in page
+    assert "<p>None.</p>" in report(Summary(), "nothing")
 
 
 def test_lengths_are_counted_by_their_bits() -> None:
@@ -134,10 +135,6 @@ def test_lengths_are_counted_by_their_bits() -> None:
     rows = [("none", 1), ("from 1", 1), ("from 2", 1), ("from 4", 1)]
     shown = "".join(f"<tr><td>{name}<td class=n>{count}<td><meter max=1 value={count}></meter>" for name, count in rows)
     assert shown in page
-
-
-def test_an_empty_page() -> None:
-    assert "<p>None.</p>" in report(Summary(), "nothing")
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:

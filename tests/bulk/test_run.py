@@ -18,6 +18,7 @@ from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -26,7 +27,6 @@ from tests.tables import table
 from toolgram.bulk import inputs, report
 from toolgram.bulk.errors import BadFile, BadTarget
 from toolgram.bulk.inputs import read_batches
-from toolgram.bulk.outputs import BatchAnswer
 from toolgram.bulk.parts import Parts
 from toolgram.bulk.rows import RowOptions
 from toolgram.bulk.run import Run, run_to_stream
@@ -136,19 +136,11 @@ def test_killed_and_resumed(tmp_path: Path, target: str, monkeypatch: pytest.Mon
         assert not out.exists()
     kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.part")}
     (folder / "000000-99999999.part.writing").write_bytes(b"half of a part")
-
-    written: list[str] = []
-    add = Parts.add
-
-    def noted(self: Parts, name: str, answer: BatchAnswer) -> None:
-        written.append(name)
-        add(self, name, answer)
-
     monkeypatch.setattr(inputs, "BATCH_BYTES", 2_000)
-    monkeypatch.setattr(Parts, "add", noted)
-    outcome = run(log, output=out, resume=True, errors=tmp_path / "errors")
+    with patch.object(Parts, "add", autospec=True, side_effect=Parts.add) as added:
+        outcome = run(log, output=out, resume=True, errors=tmp_path / "errors")
     assert kept
-    assert not {f"{name}.part" for name in written} & set(kept)
+    assert not {f"{call.args[1]}.part" for call in added.call_args_list} & set(kept)
     answers = read_answers(out)
     for answer in answers:
         answer.pop("file", None)
@@ -412,12 +404,8 @@ class TestRenaming:
         out, errors = log.parent / "out.jsonl", log.parent / "errors"
         out.write_bytes(OLD)
         errors.write_bytes(OLD)
-
-        def full(*_: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
         with monkeypatch.context() as patch:
-            patch.setattr(shutil, "copyfileobj", full)
+            patch.setattr(shutil, "copyfileobj", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
             with pytest.raises(BadFile, match=r"out\.jsonl: cannot be written: No space left"):
                 run(log, output=out, errors=errors)
         assert (out.read_bytes(), errors.read_bytes()) == (OLD, OLD)
@@ -430,11 +418,7 @@ class TestRenaming:
     def test_an_interrupted_run_keeps_the_old_output(self, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         out = log.parent / "out.jsonl"
         out.write_bytes(OLD)
-
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(Parts, "finish", interrupt)
+        monkeypatch.setattr(Parts, "finish", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(log, output=out)
         assert out.read_bytes() == OLD
@@ -514,14 +498,12 @@ class TestDirect:
             run(log, output=f"/dev/fd/{stream.fileno()}")
         assert log.read_bytes() == before
 
-    def test_what_a_device_cannot_take(self, log: Path) -> None:
+    def test_what_a_device_cannot_take_and_a_descriptor_that_is_closed(self, log: Path) -> None:
         pipe = log.parent / "pipe.parquet"
         os.mkfifo(pipe)
         with pytest.raises(BadFile, match="write Parquet to a file"):
             run(log, output=pipe)
         with pytest.raises(BadFile, match="--resume needs an output file"):
             run(log, output=os.devnull, resume=True)
-
-    def test_a_descriptor_that_is_closed(self) -> None:
         with pytest.raises(BadFile, match="cannot be written"), NewFile("/dev/fd/987", keep=True):
             pass
