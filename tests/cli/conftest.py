@@ -15,9 +15,7 @@ from tests.cli.running import Start
 @pytest.fixture
 def environment(root: Path) -> dict[str, str]:
     """For subprocesses: this source tree, and nothing about colour inherited from whoever runs the tests."""
-    kept = {
-        name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM"}
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
     return kept | {"PYTHONPATH": str(root / "src"), "TERM": "xterm-256color", "COLUMNS": "100"}
 
 

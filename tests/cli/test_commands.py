@@ -9,12 +9,14 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from lark import Lark
 from rich.console import Console
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import toolgram
 from tests.cli.running import HOSTILE, OUTPUT, Start, check_row, on_terminal, rows_beside, run
@@ -63,10 +65,8 @@ def test_only_what_runs_is_loaded(environment: dict[str, str]) -> None:
         (library, {"typer", "rich", "toolgram.cli.app"}),
     ):
         code += f"\nimport sys\nprint(sorted({others} & set(sys.modules)))"
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, input="Hi", capture_output=True, text=True, check=True
-        )
-        assert done.stdout.splitlines()[-1] == "[]"
+        said = subprocess.check_output([sys.executable, "-c", code], env=environment, input="Hi", text=True)
+        assert said.splitlines()[-1] == "[]"
 
 
 def test_pieces_and_cuts(tmp_path: Path) -> None:
@@ -109,8 +109,7 @@ def own(folder: Path) -> tuple[str, str, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("ending", "start"),
-    [("mmd", "---\n"), ("dot", "digraph"), ("svg", "<svg"), ("DOT", "digraph")],
+    ("ending", "start"), [("mmd", "---\n"), ("dot", "digraph"), ("svg", "<svg"), ("DOT", "digraph")]
 )
 def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending: str, start: str) -> None:
     place = tmp_path / f"x.{ending}"
@@ -136,9 +135,8 @@ def test_docs_writes_the_page_of_an_own_format_with_one_command(tmp_path: Path) 
     assert run("docs", *own(tmp_path), "-o", tmp_path / "pages", "--check").exit_code == 0
 
 
-def test_docs_check_names_a_changed_and_a_missing_page_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_docs_check_names_pages_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed one and a missing one."""
     monkeypatch.setattr(toolgram, "format_names", lambda: ["mistral_v3", "mistral_v11"])
     assert run("docs", "-o", tmp_path).exit_code == 0
     assert {place.stem for place in tmp_path.iterdir()} == set(toolgram.format_names())
@@ -192,9 +190,8 @@ def test_a_comment_says_which_line_of_which_fragment_an_entry_is(root: Path) -> 
 
 
 def test_the_source_is_the_file_as_it_is_and_diagrams_have_both_levels(tmp_path: Path) -> None:
-    grammar, machine = write_own_format(tmp_path)
-    mine = ("machine", "--grammar", grammar, "--machine", machine)
-    assert run(*mine, "--source").stdout == machine.read_text(encoding="utf-8")
+    mine = ("machine", *own(tmp_path))
+    assert run(*mine, "--source").stdout == Path(mine[-1]).read_text(encoding="utf-8")
     assert "name: note it" in run(*mine).stdout
     for level, options in zip(LEVELS, ([], ["--whole"]), strict=True):
         assert run("diagram", "hermes", *options).stdout == toolgram.get_format("hermes").diagram(level=level)
@@ -214,22 +211,19 @@ V11_CALL = '[TOOL_CALLS]add[ARGS]{"a": 1}'
 HOSTILE_LINE = f"{HOSTILE}\n"
 
 
-def explained(*arguments: str, text: str = "") -> Result:
-    return run("explain", *arguments, text=text)
-
-
 def test_repeated_self_loops_are_one_line_and_what_the_prompt_did_has_no_offset() -> None:
-    result = explained("-f", "llama3_json", text='{"name": "f", "id": "1", "id": "2", "id": "3", "parameters": {}}')
+    call = '{"name": "f", "id": "1", "id": "2", "id": "3", "parameters": {}}'
+    result = run("explain", "-f", "llama3_json", text=call)
     assert sum("map_key item.id" in line for line in result.output.splitlines()) == 3
-    result = explained("-f", "mistral_v3", text=f"[TOOL_CALLS][TOOL_CALLS][TOOL_CALLS]{V3_CALL}")
+    result = run("explain", "-f", "mistral_v3", text=f"[TOOL_CALLS][TOOL_CALLS][TOOL_CALLS]{V3_CALL}")
     assert any(line.split()[1:3] == ["TOOL_CALLS", "x3"] for line in result.output.splitlines())
-    result = explained("-f", "mistral_v11", "--prefix", "[THINK]", text=f"Hm.[/THINK]{V11_CALL}")
+    result = run("explain", "-f", "mistral_v11", "--prefix", "[THINK]", text=f"Hm.[/THINK]{V11_CALL}")
     assert any(line.split() == ["prompt", "THINK", "REASONING"] for line in result.output.splitlines())
 
 
 def test_json_is_the_explanation_itself() -> None:
     text = f"Sure. {V11_CALL} and {HOSTILE_LINE}"
-    result = explained("-f", "mistral_v11", "--json", text=text)
+    result = run("explain", "-f", "mistral_v11", "--json", text=text)
     document = json.loads(result.output)
     itself = toolgram.get_format("mistral_v11").explain(text).to_dict()
     for one in (document, itself):
@@ -243,7 +237,7 @@ def test_json_is_the_explanation_itself() -> None:
 @every_format
 @pytest.mark.parametrize("tail", ["", V11_CALL, '{"name": "\x1b[2J\\n", "parameters": {"a\x1b": 1}}', "[f(a='\x9b')]"])
 def test_the_terminal_is_never_commanded(name: str, tail: str) -> None:
-    result = explained("-f", name, text=HOSTILE_LINE + tail + HOSTILE_LINE)
+    result = run("explain", "-f", name, text=HOSTILE_LINE + tail + HOSTILE_LINE)
     assert not CONTROLS.search(result.output)
 
 
@@ -255,7 +249,7 @@ def test_colours_where_there_are_colours(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(terminal, "Console", console)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    explained("-f", "mistral_v11", text=f"{HOSTILE_LINE}[TOOL_CALLS]f! {V11_CALL}")
+    run("explain", "-f", "mistral_v11", text=f"{HOSTILE_LINE}[TOOL_CALLS]f! {V11_CALL}")
     shown = screen.getvalue()
     assert '\x1b[33m{"a": 1}' in shown
     assert "\x1b[32mcommitted" in shown
@@ -274,11 +268,8 @@ def test_try_reads_all_of_an_example(name: str) -> None:
     result = run("try", text=fmt.example)
     assert result.exit_code == 0
     shown = result.output.split()[1]
-    ours = fmt.parse(fmt.example)
-    found = toolgram.get_format(shown).parse(fmt.example)
-    assert [(call.name, call.status) for call in found.tool_calls] == [
-        (call.name, call.status) for call in ours.tool_calls
-    ]
+    found, ours = (toolgram.get_format(each).parse(fmt.example).tool_calls for each in (shown, name))
+    assert [(call.name, call.status) for call in found] == [(call.name, call.status) for call in ours]
     assert f"toolgram explain --format {shown}" in result.output
 
 
@@ -355,13 +346,6 @@ def test_one_line_says_how_to_install_it(
 
 
 def test_the_line_names_where_it_was_installed_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Distribution:
-        def __init__(self, text: str | None) -> None:
-            self.text = text
-
-        def read_text(self, name: str) -> str | None:
-            return self.text
-
     for text, wanted in (
         (None, "'toolgram[derive]'"),
         ('{"url": "file:///src/toolgram", "dir_info": {"editable": true}}', "'/src/toolgram[derive]'"),
@@ -371,7 +355,8 @@ def test_the_line_names_where_it_was_installed_from(monkeypatch: pytest.MonkeyPa
         ),
         ('{"url": "https://host/toolgram.whl", "archive_info": {}}', "'toolgram[derive] @ https://host/toolgram.whl'"),
     ):
-        monkeypatch.setattr("importlib.metadata.distribution", lambda name, text=text: Distribution(text))
+        distribution = SimpleNamespace(read_text=Mock(return_value=text))
+        monkeypatch.setattr("importlib.metadata.distribution", Mock(return_value=distribution))
         assert install_line("jinja2") == f"{sys.executable} -m pip install {wanted}"
     assert install_line("nobody").endswith("pip install nobody")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # the environments of uv have no pip

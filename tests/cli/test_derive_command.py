@@ -17,7 +17,7 @@ from tests.tables import table
 from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli.template_table import COLUMNS
 from toolgram.cli.templates import name_for
-from toolgram.derive.report import DeriveReport, Probe
+from toolgram.derive.report import Probe
 
 HERMES = table(__file__, "hermes")
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 3}}\n</tool_call>'
@@ -122,9 +122,8 @@ class TestReport:
         assert fmt.report is not None
         probes = (Probe("one call", "on", "[red]\x1b[31m", "name \x1b"), *fmt.report.probes)
         warnings = ("one call (on): name \x1b", "odd")
-        failing = toolgram.Format(
-            fmt.spec, fmt.machine_text, DeriveReport(fmt.report.analysis, probes=probes, warnings=warnings)
-        )
+        report = replace(fmt.report, probes=probes, warnings=warnings)
+        failing = toolgram.Format(fmt.spec, fmt.machine_text, report)
         monkeypatch.setattr(toolgram, "derive_format", lambda *_, **__: failing)
         told = run(hermes, "--report")
         assert r"FAIL one call, thinking on" in told.stdout

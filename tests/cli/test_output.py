@@ -165,10 +165,7 @@ def test_files_to_a_file(tmp_path: Path) -> None:
     assert "<meter" in report.read_text()
     said = result.stderr.splitlines()
     assert said[0] == "toolgram: 4 rows, 2 that could not be read; 2 with calls, 0 with repairs"
-    assert said[-2:] == [
-        "toolgram: 2 of 4 rows could not be read",
-        "toolgram: 2 x a row must be an object, not a list",
-    ]
+    assert said[-2:] == ["toolgram: 2 of 4 rows could not be read", "toolgram: 2 x a row must be an object, not a list"]
 
 
 def test_colour_on_a_terminal(start: Start) -> None:
