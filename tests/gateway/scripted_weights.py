@@ -9,16 +9,13 @@ all of a server's own code.
 """
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import openai
 
-from tests.gateway.hearing import heard_from, in_every_way
 from tests.integrations.tokenizers_for_tests import byte_tokens
 
 BEGIN, END = "<|im_start|>", "<|im_end|>"
@@ -116,39 +113,3 @@ def _save(folder: Path, size: int, spoken: Mapping[str, Sequence[int]], keys: Ma
     more = {"rms_norm_eps": 1e-6, "max_position_embeddings": 8192, "tie_word_embeddings": False, "eos_token_id": end}
     named = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "float32"}
     (folder / "config.json").write_text(json.dumps({**named, **sizes, **more}), encoding="utf-8")
-
-
-# --- asking it ------------------------------------------------------------------------------------------------------
-
-
-def asking(key: str) -> Any:
-    """A conversation that makes the model say a script."""
-    return [{"role": "user", "content": f"Book {key}"}]
-
-
-def chat(address: str) -> Any:
-    """The client of OpenAI."""
-    return openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=120)
-
-
-def hears_the_call(address: str) -> None:
-    """The call is heard through three APIs, whole and streamed."""
-    for heard in heard_from(address, *in_every_way(f"Book {CALL}", tools=TOOLS)):
-        assert heard.error == "", heard.detail
-        assert (heard.content, heard.finish_reason) == ("I book it.", "tool_calls")
-        assert heard.made() == [("book", ARGUMENTS)]
-
-
-def ends_and_stops(address: str) -> None:
-    """A stop string that the model spells by other tokens, and a client that leaves: the next one is answered."""
-    with chat(address) as client:
-        stopped = client.chat.completions.create(model="tiny", messages=asking(TEXT), stop=["Zürich"]).choices[0]
-        assert (stopped.message.content, stopped.finish_reason) == ("It is sunny in ", "stop")
-        stream = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=4_000, stream=True)
-        for _ in zip(range(5), stream, strict=False):
-            pass
-        stream.close()
-        began = time.monotonic()
-        after = client.chat.completions.create(model="tiny", messages=asking(TEXT)).choices[0]
-        assert after.finish_reason == "stop"
-        assert time.monotonic() - began < 20

@@ -23,15 +23,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from toolgram.gateway.answering import Gateway
+from toolgram.gateway.engine import client_for
 from toolgram.gateway.serving import KEEP_ALIVE, Settings, application
 
 # A machine that runs many tests at once is slow, and nothing here is about that. Reading the certificates of a machine
 # takes longer than a request, and nothing here needs them.
-get, post, open_stream = (
-    partial(httpx.get, timeout=60, verify=False),
-    partial(httpx.post, timeout=60, verify=False),
-    partial(httpx.stream, timeout=60, verify=False),
-)
+get = partial(httpx.get, timeout=60, verify=False)
+post = partial(httpx.post, timeout=60, verify=False)
+open_stream = partial(httpx.stream, timeout=60, verify=False)
 TEMPLATE = (Path(__file__).parent / "chatml.jinja").read_text()
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 HI = [{"role": "user", "content": "hi"}]
@@ -57,16 +56,9 @@ def text_of_stream(said: Iterable[dict[str, Any]]) -> str:
 @contextmanager
 def running(app: Any, port: int = 0) -> Iterator[str]:
     """The address of an application that runs in a thread."""
-    config = uvicorn.Config(
-        app,
-        port=port,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-        timeout_keep_alive=KEEP_ALIVE,
-    )
-    server = uvicorn.Server(config)
+    quiet: Any = {"log_level": "critical", "access_log": False, "server_header": False}
+    limits: Any = {"timeout_graceful_shutdown": 1, "timeout_keep_alive": KEEP_ALIVE}
+    server = uvicorn.Server(uvicorn.Config(app, port=port, **quiet, **limits))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -140,11 +132,8 @@ class Script:
     most_open: int = 0
 
     def app(self) -> Starlette:
-        """The server."""
-        routes = [
-            Route(path, self.answer, methods=["POST"])
-            for path in ("/completion", "/v1/completions", "/generate", "/api/generate")
-        ]
+        completions = ("/completion", "/v1/completions", "/generate", "/api/generate")
+        routes = [Route(path, self.answer, methods=["POST"]) for path in completions]
         routes += [Route("/tokenize", self.tokenize, methods=["POST"]), Route("/v1/models", self.models)]
         paths = {"llama.cpp": "/props", "sglang": "/model_info", "ollama": "/api/version", "vllm": "/version"}
         if self.kind in paths:
@@ -184,9 +173,8 @@ class Script:
         try:
             while self.most_open < self.together:
                 await asyncio.sleep(0.02)
-            write = {"/completion": self._llama, "/generate": self._sglang, "/api/generate": self._ollama}.get(
-                path, self._completion
-            )
+            writers = {"/completion": self._llama, "/generate": self._sglang, "/api/generate": self._ollama}
+            write = writers.get(path, self._completion)
             for number, text in enumerate(self.texts):
                 await asyncio.sleep(self.pause)
                 yield write(text, number, False)
@@ -232,18 +220,22 @@ class Script:
 @contextmanager
 def gateway_to(script: Script, **settings: Any) -> Iterator[tuple[str, Gateway]]:
     """The address of a gateway before a scripted server, and the gateway."""
-    with running(script.app()) as upstream:
-        app, (gateway,) = asyncio.run(application_for(Settings(upstream, **{"wait": 0, **settings})))
-        with running(app) as address:
-            yield address, gateway
+    given: Any = {"wait": 0, **settings}
+    with running(script.app()) as upstream, gateways_before(Settings(upstream, **given)) as (address, (gateway,)):
+        yield address, gateway
 
 
-async def application_for(*servers: Settings) -> Any:
-    """The application, with clients that have made no connection in this loop."""
-    app, gateways = await application(*servers)
-    from toolgram.gateway.engine import client_for
+@contextmanager
+def gateways_before(*servers: Settings) -> Iterator[tuple[str, Sequence[Gateway]]]:
+    """The address of the application before these servers, and its gateways."""
 
-    for gateway, settings in zip(gateways, servers, strict=True):
-        await gateway.client.aclose()
-        gateway.client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
-    return app, gateways
+    async def made() -> Any:
+        app, gateways = await application(*servers)
+        for gateway, settings in zip(gateways, servers, strict=True):
+            await gateway.client.aclose()  # it has made a connection in this loop
+            gateway.client = client_for(settings.upstream, settings.limits.idle, settings.upstream_key)
+        return app, gateways
+
+    app, gateways = asyncio.run(made())
+    with running(app) as address:
+        yield address, gateways

@@ -19,7 +19,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.gateway.hearing import heard_from, in_every_way
 from tests.gateway.servers import (
     BODIES,
     CHAT,
@@ -27,19 +26,18 @@ from tests.gateway.servers import (
     MESSAGES,
     TEMPLATE,
     Script,
-    application_for,
     free_port,
     gateway_to,
+    gateways_before,
     get,
     open_stream,
     post,
     running,
 )
+from tests.integrations.http_clients import heard_from, in_every_way
 from tests.tables import table
 from toolgram.cli.serving import Upstream, configured
-from toolgram.errors import ToolgramError
 from toolgram.gateway.endings import StopTexts
-from toolgram.gateway.engine import NoServer
 from toolgram.gateway.loading import TemplateFiles
 from toolgram.gateway.serving import Settings, application
 from toolgram.gateway.upstreams import UPSTREAMS
@@ -255,10 +253,7 @@ def test_one_of_several_choices_that_fails_ends_the_stream() -> None:
     assert script.open == 0
 
 
-@given(
-    st.lists(st.text("ab", max_size=4), max_size=12),
-    st.lists(st.text("ab", min_size=1, max_size=4), max_size=3),
-)
+@given(st.lists(st.text("ab", max_size=4), max_size=12), st.lists(st.text("ab", min_size=1, max_size=4), max_size=3))
 def test_the_text_ends_before_the_first_that_is_there(deltas: list[str], stops: list[str]) -> None:
     """However the text is split: that which is over first."""
     text = "".join(deltas)
@@ -302,8 +297,7 @@ def both() -> Iterator[str]:
     with ExitStack() as stack:
         scripts = {name: Script([f"I-am-{name}"]) for name in NAMES}
         servers = [Settings(stack.enter_context(running(each.app())), name=name) for name, each in scripts.items()]
-        app, _ = asyncio.run(application_for(*servers))
-        yield stack.enter_context(running(app))
+        yield stack.enter_context(gateways_before(*servers))[0]
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -354,14 +348,6 @@ def test_a_server_may_start_later() -> None:
 
     assert asyncio.run(start()) == "tiny.gguf"
     assert [each.endswith("waiting for it") for each in said] == [True]
-
-
-def test_what_cannot_begin() -> None:
-    """A server that still loads its model, and two models of one name."""
-    with running(Script(loading=True).app()) as upstream, pytest.raises(NoServer, match="loading its model"):
-        asyncio.run(application(Settings(upstream, wait=0)))
-    with running(Script().app()) as upstream, pytest.raises(ToolgramError, match="two models have one name"):
-        asyncio.run(application(Settings(upstream, name="a"), Settings(upstream, name="a")))
 
 
 def test_completions_are_passed_through() -> None:

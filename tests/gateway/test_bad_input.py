@@ -53,9 +53,7 @@ def refused(response: httpx.Response, status: int, said: str) -> dict[str, Any]:
 
 # Fields of a request that is refused, and what is said of them.
 APIS = {CHAT: "chat", RESPONSES: "responses", MESSAGES: "messages"}
-ROWS: dict[str, list[dict[str, Any]]] = json.loads(
-    (Path(__file__).parent / "bad_requests.json").read_text(encoding="utf-8")
-)
+ROWS: dict[str, Any] = json.loads(Path(__file__).with_name("bad_requests.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -195,9 +193,7 @@ def _any_place(value: Any, data: st.DataObject) -> tuple[Any, Any]:
 
 def test_tools_without_description_and_parameters() -> None:
     """A template may use both without asking whether they are there."""
-    loop = (
-        "{% for t in tools %}{{ t.function.description + ': ' + t.function.parameters.properties|tojson }}{% endfor %}"
-    )
+    loop = "{% for t in tools %}{{ t.function.description + t.function.parameters.properties|tojson }}{% endfor %}"
     with gateway_to(Script(), files=TemplateFiles(TEMPLATE.replace("{{- tool | tojson }}", ""))) as (address, gateway):
         gateway._prompts.model._template = ChatTemplate(loop, "", "")
         response = post(address + CHAT, json={"messages": HI, "tools": [{"name": "f"}, FUNCTION]})

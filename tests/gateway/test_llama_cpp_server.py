@@ -4,7 +4,6 @@ The model has random weights. So a call that comes out valid was made valid by t
 export, request, sampler, stream, parser, adapter, client. Text after a call is allowed, and such a model writes some.
 """
 
-import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,10 +17,9 @@ import pytest
 import toolgram
 from tests.export.engines import import_xgrammar
 from tests.gateway.forced import END, FORMATS, FUNCTION, SCHEMA, TOOLS, USER, check, special_texts
-from tests.gateway.hearing import WITHOUT_THOUGHT, heard_from, in_every_way
-from tests.gateway.servers import application_for, running, started
+from tests.gateway.servers import gateways_before, started
 from tests.gateway.tiny_model import TEMPLATE, write_model
-from tests.integrations.http_clients import RESPONSES, Ask
+from tests.integrations.http_clients import CHAT, MESSAGES, RESPONSES, Ask, heard_from, in_every_way
 from toolgram.derive.sources import gguf_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -31,6 +29,13 @@ for package in ("xllamacpp", "gguf", "mistral_common"):
 
 
 import_xgrammar()  # it prints the rules of a schema; without torch with a stub for it
+
+# How each API is asked for no thought.
+WITHOUT_THOUGHT: dict[str, dict[str, Any]] = {
+    CHAT: {"reasoning_effort": "none"},
+    RESPONSES: {"reasoning": {"effort": "none"}},
+    MESSAGES: {"thinking": {"type": "disabled"}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +54,8 @@ def llama(model: Path) -> Iterator[str]:
 @pytest.fixture(scope="module", params=FORMATS)
 def served(request: pytest.FixtureRequest, llama: str) -> Iterator[str]:
     settings = Settings(llama, fmt=toolgram.get_format(request.param), reasoning="reasoning")
-    app, (gateway,) = asyncio.run(application_for(settings))
-    assert (gateway.kind, gateway.model.template_text) == ("llama.cpp", TEMPLATE)
-    with running(app) as address:
+    with gateways_before(settings) as (address, (gateway,)):
+        assert (gateway.kind, gateway.model.template_text) == ("llama.cpp", TEMPLATE)
         yield address
 
 
@@ -88,10 +92,9 @@ def test_free_text_ends_at_its_limit_and_is_all_there(served: str) -> None:
 
 
 def test_a_call_cut_at_every_length(llama: str) -> None:
-    app, _ = asyncio.run(application_for(Settings(llama, fmt=toolgram.get_format("hermes"))))
     forced = Ask(0, tools=TOOLS, choice="required", parallel=False, said="Book.")
     forced = replace(forced, extra={"reasoning_effort": "none", "logit_bias": END, "seed": 5})
-    with running(app) as address:
+    with gateways_before(Settings(llama, fmt=toolgram.get_format("hermes"))) as (address, _):
         for heard in heard_from(address, *(replace(forced, limit=limit) for limit in range(1, 40, 4))):
             assert heard.error == "", heard.detail
             if heard.finish_reason == "tool_calls":
@@ -108,6 +111,8 @@ def test_the_model_file_says_its_template_and_tokens(model: Path) -> None:
 
 
 def test_tokens_are_counted(llama: str) -> None:
-    app, _ = asyncio.run(application_for(Settings(llama)))
-    with running(app) as address, anthropic.Anthropic(base_url=address, api_key="x", max_retries=0) as client:
+    with (
+        gateways_before(Settings(llama)) as (address, _),
+        anthropic.Anthropic(base_url=address, api_key="x", max_retries=0) as client,
+    ):
         assert client.messages.count_tokens(model="m", messages=USER).input_tokens > 3

@@ -8,10 +8,11 @@ opens is not. `transformers serve` leaves special tokens out of its text, which 
 none.
 """
 
-import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ pytest.importorskip("anthropic", reason="`make test-mlx` and `make test-vllm-htt
 
 import openai
 
-from tests.gateway.hearing import heard_from, in_every_way
 from tests.gateway.scripted_weights import (
     ARGUMENTS,
     CALL,
@@ -34,13 +34,10 @@ from tests.gateway.scripted_weights import (
     TEXT,
     THOUGHT,
     TOOLS,
-    asking,
-    chat,
-    ends_and_stops,
-    hears_the_call,
     write_model,
 )
-from tests.gateway.servers import TEMPLATE, application_for, running, started
+from tests.gateway.servers import TEMPLATE, gateways_before, started
+from tests.integrations.http_clients import heard_from, in_every_way
 from toolgram.derive.sources import pretrained_source
 from toolgram.gateway.loading import files_of
 from toolgram.gateway.serving import Settings
@@ -83,10 +80,9 @@ def gateway(kind: str, server: str, folder: Path, template: str = KNOWN) -> Iter
     files = files_of(pretrained_source(folder))._replace(template=template)
     named: Any = {"served": str(folder)} if kind == "openai" else {}
     settings = Settings(server, files=files, name="tiny", reasoning="reasoning", **named)
-    app, (made,) = asyncio.run(application_for(settings))
-    assert made.kind == kind
     assert END in files.special
-    with running(app) as address:
+    with gateways_before(settings) as (address, (made,)):
+        assert made.kind == kind
         yield address
 
 
@@ -103,6 +99,14 @@ def served(server: tuple[str, str], folder: Path) -> Iterator[str]:
         yield address
 
 
+@contextmanager
+def client_of(address: str) -> Iterator[Any]:
+    """What asks for a script by the client of OpenAI."""
+    with openai.OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0, timeout=120) as client:
+        create: Any = partial(client.chat.completions.create, model="tiny")
+        yield lambda key, **options: create(messages=[{"role": "user", "content": f"Book {key}"}], **options)
+
+
 def test_text_and_its_end(served: str) -> None:
     for heard in heard_from(served, *in_every_way(f"Book {TEXT}", usage=True)):
         assert (heard.content, heard.reasoning or None, heard.finish_reason) == (SUNNY, None, "stop")
@@ -110,24 +114,35 @@ def test_text_and_its_end(served: str) -> None:
 
 
 def test_a_call_in_three_apis_whole_and_streamed(served: str) -> None:
-    hears_the_call(served)
+    for heard in heard_from(served, *in_every_way(f"Book {CALL}", tools=TOOLS)):
+        assert heard.error == "", heard.detail
+        assert (heard.content, heard.finish_reason) == ("I book it.", "tool_calls")
+        assert heard.made() == [("book", ARGUMENTS)]
 
 
 def test_a_limit_a_stop_string_and_a_client_that_leaves(served: str) -> None:
-    ends_and_stops(served)
-    with chat(served) as client:
-        short = client.chat.completions.create(model="tiny", messages=asking(ENDLESS), max_tokens=7).choices[0]
+    """The model spells the stop string by other tokens. After a client that left, the next one is answered."""
+    with client_of(served) as create:
+        short = create(ENDLESS, max_tokens=7).choices[0]
         assert (short.finish_reason, short.message.content) == ("length", "Once upon a time, again again again again ")
-        said = client.chat.completions.create(model="tiny", messages=asking(TEXT), stop=["Zürich"], n=2)
-        assert [each.message.content for each in said.choices] == ["It is sunny in "] * 2
+        for answers in (1, 2):
+            said = create(TEXT, stop=["Zürich"], n=answers).choices
+            ended = [(each.message.content, each.finish_reason) for each in said]
+            assert ended == [("It is sunny in ", "stop")] * answers
+        stream = create(ENDLESS, max_tokens=4_000, stream=True)
+        for _ in zip(range(5), stream, strict=False):
+            pass
+        stream.close()
+        began = time.monotonic()
+        assert create(TEXT).choices[0].finish_reason == "stop"
+        assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize("limit", range(1, 13))
 def test_a_call_cut_at_every_token(served: str, limit: int) -> None:
-    with chat(served) as client:
-        asked: Any = {"model": "tiny", "messages": asking(CALL), "tools": TOOLS, "max_tokens": limit}
-        whole = client.chat.completions.create(**asked).choices[0]
-        streamed = [each.choices[0] for each in client.chat.completions.create(**asked, stream=True)]
+    with client_of(served) as create:
+        whole = create(CALL, tools=TOOLS, max_tokens=limit).choices[0]
+        streamed = [each.choices[0] for each in create(CALL, tools=TOOLS, max_tokens=limit, stream=True)]
     assert whole.finish_reason == "length" == streamed[-1].finish_reason
     said = whole.message.content or ""
     raw = "I book it.\n<tool_call>\n{"  # a call without a name is text
@@ -138,8 +153,8 @@ def test_a_call_cut_at_every_token(served: str, limit: int) -> None:
 
 
 def test_a_call_that_must_be_made_is_refused_since_nothing_holds_the_model_to_it(served: str) -> None:
-    with chat(served) as client, pytest.raises(openai.BadRequestError, match="takes no grammar"):
-        client.chat.completions.create(model="tiny", messages=asking(CALL), tools=TOOLS, tool_choice="required")
+    with client_of(served) as create, pytest.raises(openai.BadRequestError, match="takes no grammar"):
+        create(CALL, tools=TOOLS, tool_choice="required")
 
 
 def test_a_thought_that_the_model_opens(served: str, server: tuple[str, str]) -> None:
@@ -158,6 +173,6 @@ def test_a_thought_that_the_prompt_opens_is_heard(server: tuple[str, str], folde
 
 @pytest.mark.skipif("mlx" not in KINDS, reason="MLX-LM is not here: `make test-mlx` has it")
 def test_mlx_leaves_calls_out_where_its_template_names_their_markers(folder: Path) -> None:
-    with started_server("mlx", folder) as address, gateway("mlx", address, folder) as before, chat(before) as client:
-        said = client.chat.completions.create(model="tiny", messages=asking(CALL), tools=TOOLS).choices[0].message
+    with started_server("mlx", folder) as address, gateway("mlx", address, folder) as before, client_of(before) as ask:
+        said = ask(CALL, tools=TOOLS).choices[0].message
     assert (said.content.strip(), said.tool_calls) == ("I book it.", None)

@@ -31,13 +31,10 @@ from toolgram.showing.answers import LONGEST_RECENT, MOST_RECENT
 TOKENS = table(__file__, "tokens")
 
 
-def test_a_directory_of_model_files(tmp_path: Path) -> None:
+def test_a_directory_of_model_files_and_one_without_a_template(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({**TOKENS, "chat_template": TEMPLATE}))
     files = files_of(pretrained_source(tmp_path))
     assert files == TemplateFiles(TEMPLATE, "<s>", "<|im_end|>", ("<|im_end|>", "~~odd~~"))
-
-
-def test_a_directory_without_a_template(tmp_path: Path) -> None:
     with pytest.raises(toolgram.ToolgramError, match="chat template"):
         files_of(pretrained_source(tmp_path / "nowhere"))
 
@@ -113,11 +110,7 @@ def test_one_command_from_start_to_end(tmp_path: Path) -> None:
     assert (failed.finish_reason, process.returncode) == ("stop", 0)
     assert f"listening on {address}/v1" in said
     assert [each for each in ("What is", "Traceback") if each in said] == []
-    the_record_is_read(record)
-
-
-def the_record_is_read(record: Path) -> None:
-    """By the two commands that the help names."""
+    # The record is read by the two commands that the help names.
     rows = [json.loads(line)["message"] for line in run("parse", "--jsonl", "output", str(record)).stdout.splitlines()]
     assert [(len(each["tool_calls"]), len(each["malformed"])) for each in rows] == [(1, 0), (0, 1)]
     raw = record.with_name("failed.txt")

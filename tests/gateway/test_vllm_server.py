@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("vllm.parser", reason="vLLM is not installed here: `make test-vllm-http` builds an environment")
 
-from tests.gateway.servers import application_for, running
+from tests.gateway.servers import gateways_before
 from tests.integrations.http_fleet import PLAIN, Fleet, make_models
 from tests.integrations.http_matrix import Model, Trial, mistakes, wrong
 from tests.integrations.vllm_heard import Heard
@@ -54,11 +54,10 @@ def as_answered(trial: Trial) -> Trial:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_matrix(name: str, fleet: Fleet) -> None:
     model = fleet.models[name]
-    app, (gateway,) = asyncio.run(application_for(settings_for(model, fleet.ports[f"{PLAIN} {name}"])))
-    assert (gateway.kind, gateway.model.name) == ("vllm", "model")
     # The gateway gives the server a limit with every request, so the server's own limit never ends an answer.
     trials = [as_answered(trial) for trial in MATRIX[name] if trial.label != "the limit of the server"]
-    with running(app) as address:
+    with gateways_before(settings_for(model, fleet.ports[f"{PLAIN} {name}"])) as (address, (gateway,)):
+        assert (gateway.kind, gateway.model.name) == ("vllm", "model")
         fleet.ports["gateway"] = int(address.rpartition(":")[2])
         heard: list[tuple[Trial, Heard]] = asyncio.run(fleet.try_all("gateway", trials))
     found = mistakes(heard, partial(wrong, specials=model.specials))

@@ -128,9 +128,8 @@ def serve(path: str, port: int) -> None:
     parameters.n_parallel = 2
     parameters.warmup = parameters.ui = False
     parameters.endpoint_props = True
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = (
-        1  # two wait for one another on a busy machine
-    )
+    for each in (parameters.cpuparams, parameters.cpuparams_batch):
+        each.n_threads = 1  # two wait for one another on a busy machine
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
     signal.pause()

@@ -2,6 +2,7 @@
 streamed.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,8 +23,6 @@ WORDS = ("none", "auto", "required")  # every other choice is the name of a tool
 
 @dataclass(frozen=True)
 class Ask:
-    """One request."""
-
     script: int = 0
     api: str = CHAT
     pace: int | None = None  # tokens in each step of a stream, 0 for all of them; None: in one message
@@ -94,13 +93,7 @@ class Clients:
             fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "form", "schema": ask.form}}
         if ask.limit != UNLIMITED:
             fields["max_completion_tokens"] = ask.limit or MOST
-        made: Any = await self.openai.chat.completions.create(
-            model="model",
-            messages=[{"role": "user", "content": ask.text}],
-            stream=ask.pace is not None,
-            extra_body={"chat_template_kwargs": ask.template, **ask.extra},
-            **fields,
-        )
+        made: Any = await self.openai.chat.completions.create(**_conversation(ask), **fields)
         if ask.pace is None:
             return [_chat_answer(choice, made.usage) for choice in made.choices]
         return await _chat_stream(made, ask.answers)
@@ -144,15 +137,30 @@ class Clients:
             fields["stop_sequences"] = list(ask.stop)
         if ask.form:
             fields["output_config"] = {"format": {"type": "json_schema", "schema": ask.form}}
-        made: Any = await self.anthropic.messages.create(
-            model="model",
-            messages=[{"role": "user", "content": ask.text}],
-            max_tokens=ask.limit or MOST,
-            stream=ask.pace is not None,
-            extra_body={"chat_template_kwargs": ask.template, **ask.extra},
-            **fields,
-        )
+        fields["max_tokens"] = ask.limit or MOST
+        made: Any = await self.anthropic.messages.create(**_conversation(ask), **fields)
         return [_message(made) if ask.pace is None else await _message_stream(made)]
+
+
+def heard_from(address: str, *asks: Ask) -> list[Heard]:
+    """The answers to these requests, one after the other."""
+
+    async def hear() -> list[Heard]:
+        async with Clients(int(address.rpartition(":")[2])) as clients:
+            return [answer for each in asks for answer in await clients.hear(each)]
+
+    return asyncio.run(hear())
+
+
+def in_every_way(said: str = "Hi", **asked: Any) -> list[Ask]:
+    """A request through each API, whole and streamed."""
+    return [Ask(0, api, pace, said=said, **asked) for api in APIS for pace in (None, 1)]
+
+
+def _conversation(ask: Ask) -> dict[str, Any]:
+    extra = {"chat_template_kwargs": ask.template, **ask.extra}
+    said = [{"role": "user", "content": ask.text}]
+    return {"model": "model", "messages": said, "stream": ask.pace is not None, "extra_body": extra}
 
 
 def _chat_answer(choice: Any, usage: Any) -> Heard:

@@ -6,7 +6,6 @@ grammar backend, sampler, detokenizer, the plug-in, the client. What the plug-in
 sends to the server's own endpoints for it.
 """
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -21,9 +20,8 @@ pytest.importorskip("sglang", reason="SGLang is not here: `make test-sglang` bui
 import httpx
 
 from tests.gateway.forced import FUNCTION, TOOLS, check
-from tests.gateway.hearing import heard_from
-from tests.gateway.servers import application_for, running, started
-from tests.integrations.http_clients import CHAT, MESSAGES, Ask
+from tests.gateway.servers import gateways_before, started
+from tests.integrations.http_clients import CHAT, MESSAGES, Ask, heard_from
 from tests.integrations.http_matrix import mistakes
 from tests.integrations.sglang_fleet import OURS, make_model, serving, try_all, wrong_in_sglang
 from tests.integrations.sglang_server import END, write_model
@@ -72,9 +70,8 @@ def test_forced_calls_are_valid(server: str, choice: str) -> None:
 
 
 def test_what_the_server_reads_with_the_plug_in(server: str) -> None:
-    split = httpx.post(
-        f"{server}/separate_reasoning", json={"text": TEXT, "reasoning_parser": "toolgram"}, timeout=60
-    ).json()
+    asked: dict[str, Any] = {"text": TEXT, "reasoning_parser": "toolgram"}
+    split = httpx.post(f"{server}/separate_reasoning", json=asked, timeout=60).json()
     assert split["reasoning_text"].strip() == "Hm."
     assert split["text"].startswith("I book.")
     tools = [{"type": "function", "function": FUNCTION}]
@@ -92,19 +89,13 @@ def test_an_answer_without_tools_is_text(server: str) -> None:
         assert heard.content
 
 
-@pytest.fixture(scope="module")
-def gateway(server: str) -> Iterator[str]:
+def test_the_gateway_before_the_server(server: str) -> None:
     settings = Settings(server, files=TemplateFiles(TEMPLATE, eos_token=END))
-    app, (made,) = asyncio.run(application_for(settings))
-    assert made.kind == "sglang"
-    with running(app) as address:
-        yield address
-
-
-def test_the_gateway_before_the_server(gateway: str) -> None:
     ways = [replace(FORCED, api=api, pace=pace) for api in (CHAT, MESSAGES) for pace in (None, 1)]
-    for heard in heard_from(gateway, *ways):
+    with gateways_before(settings) as (address, (gateway,)):
+        assert gateway.kind == "sglang"
+        *forced, short = heard_from(address, *ways, Ask(0, limit=5, said="Book."))
+    for heard in forced:
         assert (heard.error, heard.finish_reason) == ("", "tool_calls"), heard.detail
         check(*heard.calls[0])
-    (short,) = heard_from(gateway, Ask(0, limit=5, said="Book."))
     assert (short.finish_reason, short.usage["completion_tokens"]) == ("length", 5)
