@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Self
 
 from tests.integrations.http_clients import SERVERS_OWN, Clients
 from tests.integrations.http_matrix import Model, Trial
@@ -30,8 +30,11 @@ def make_model(shape: Shape, folder: Path) -> Model:
     tokenizer = real_tokenizer(
         shape.tokenizer, shape.added, shape.special, shape.eos, shape.template_text(), shape.merges
     )
-    if shape.response_template:
-        tokenizer.response_template = _response_template(shape.response_template)
+    if shape.response_template:  # that of transformers for this type of model, as the tokenizer's files have none
+        from transformers.cli.serving.utils import get_response_template
+
+        kind = SimpleNamespace(config=SimpleNamespace(model_type=shape.response_template))
+        tokenizer.response_template = get_response_template(None, kind)
     tokenizer.init_kwargs.update(shape.files)
     tokenizer.save_pretrained(folder)
     sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": len(tokenizer)}
@@ -43,13 +46,6 @@ def make_model(shape: Shape, folder: Path) -> Model:
     (folder / "generation_config.json").write_text(json.dumps(limit), encoding="utf-8")
     (folder / "scripts.json").write_text("[]", encoding="utf-8")
     return Model(shape, tokenizer, folder)
-
-
-def _response_template(kind: str) -> Any:
-    """The one that transformers has for this type of model, for a tokenizer whose files have none."""
-    from transformers.cli.serving.utils import get_response_template
-
-    return get_response_template(None, SimpleNamespace(config=SimpleNamespace(model_type=kind)))
 
 
 OURS, THEIRS, PLAIN = "toolgram", "vLLM", "plain"  # whose parsers a server has
@@ -79,11 +75,7 @@ class Fleet:
     """A process with servers for each model: one with the parsers of each of `ways`, and one with each of `flags`."""
 
     def __init__(
-        self,
-        models: Sequence[Model],
-        scratch: Path,
-        ways: Sequence[str] = (OURS,),
-        flags: Mapping[str, list[str]] | None = None,
+        self, models: Sequence[Model], scratch: Path, ways: Sequence[str] = (OURS,), flags: Mapping[str, list[str]] = {}
     ) -> None:
         self.models = {model.shape.name: model for model in models}
         self.ports: dict[str, int] = {}
@@ -91,7 +83,7 @@ class Fleet:
             {"name": name, "folder": str(model.folder), "arguments": given, "may_fail": way == THEIRS}
             for model in models
             for way in (*ways, None)
-            for name, given in (servers(model.shape, way) if way else flags or {}).items()
+            for name, given in (servers(model.shape, way) if way else flags).items()
         ]
         self.servers = len(configurations)
         self.plan = scratch / "servers.json"

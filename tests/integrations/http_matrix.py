@@ -13,13 +13,14 @@ fewer turns with each tool_choice.
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import toolgram
 from tests.integrations.cases import TOOLS, TURNS
 from tests.integrations.http_clients import APIS, CHAT, MESSAGES, RESPONSES, SERVERS_OWN, UNLIMITED, Ask
-from tests.integrations.http_shapes import CLOSED, Shape
+from tests.integrations.http_shapes import Shape
 from tests.integrations.vllm_heard import Heard, bare
 from tests.integrations.writers import Turn
 from tests.json_prefix import value_of
@@ -84,11 +85,8 @@ class Model:
     def prompt(self, tools: Any, template: dict[str, Any]) -> str:
         """The prompt as the template writes it."""
         messages = [{"role": "user", "content": "Say script 0 by 0."}]
-        return str(
-            self.tokenizer.apply_chat_template(
-                messages, tools=tools, add_generation_prompt=True, tokenize=False, **template
-            )
-        )
+        asked = {"tools": tools, "add_generation_prompt": True, "tokenize": False, **template}
+        return str(self.tokenizer.apply_chat_template(messages, **asked))
 
     def script(self, text: str, end: bool = True) -> tuple[int, ...]:
         """The tokens of a text, markers as their tokens."""
@@ -97,15 +95,11 @@ class Model:
 
     def spelled(self, text: str) -> tuple[int, ...]:
         """The tokens of a text in which markers are quoted: no marker is a token."""
-        parts = [text]
         for marker in (*self.shape.added, *self.shape.special):
             half = len(marker) // 2
-            parts = [
-                piece
-                for part in parts
-                for piece in part.replace(marker, f"{marker[:half]}\0{marker[half:]}").split("\0")
-            ]
-        return tuple(n for part in parts if part for n in self.tokenizer.encode(part, add_special_tokens=False))
+            text = text.replace(marker, f"{marker[:half]}\0{marker[half:]}")
+        parts = [part for part in text.split("\0") if part]
+        return tuple(n for part in parts for n in self.tokenizer.encode(part, add_special_tokens=False))
 
     def number(self, script: tuple[int, ...]) -> int:
         """The place of a script among those that the server knows."""
@@ -119,11 +113,8 @@ class Model:
 
     def trials(self) -> list[Trial]:
         """All of them; each with the number of its script."""
-        kinds = (
-            *(self._said, self._chosen, self._formed, self._cut),
-            *(self._ended, self._quoted, self._broken, self._examples),
-        )
-        return [self._numbered(each) for trials in kinds for each in trials()]
+        kinds = [self._said, self._chosen, self._formed, self._cut, self._ended, self._quoted, self._broken]
+        return [self._numbered(each) for trials in (*kinds, self._examples) for each in trials()]
 
     def _numbered(self, trial: Trial) -> Trial:
         may_think = self.shape.reasons and self.state(trial.ask.tools, trial.ask.template) == ""
@@ -151,38 +142,33 @@ class Model:
 
     def _ways(self, trial: Trial, paces: Sequence[int | None], apis: Sequence[str] = APIS) -> Iterator[Trial]:
         """A trial over every API, whole and in steps."""
-        for api in apis:
+        for api, pace in product(apis, paces):
             named = api == CHAT and trial.ask.choice not in (None, "none", "auto", "required")
             finish = "stop" if named and trial.finish == "tool_calls" else trial.finish
-            for pace in paces:
-                yield replace(trial, ask=replace(trial.ask, api=api, pace=pace), finish=finish)
+            yield replace(trial, ask=replace(trial.ask, api=api, pace=pace), finish=finish)
 
     def _said(self) -> Iterator[Trial]:
         """Every turn; thinking unset, on and off."""
-        for thinking, template in self.templates().items():
-            for turn in ALL:
-                text = self.written(turn, TOOLS, template)
-                if text is None or (thinking != "unset" and turn.label not in CHOSEN):
-                    continue
-                paces = self.paces if thinking == "unset" else self.few
-                if turn.label == "long arguments":
-                    paces = [pace for pace in paces if pace in (None, 3, 40)]
-                ask = Ask(0, tools=TOOLS, template=template)
-                yield from self._ways(
-                    _exact(f"{turn.label}, thinking {thinking}", "auto", turn, ask, self.script(text)), paces
-                )
+        for (thinking, template), turn in product(self.templates().items(), ALL):
+            text = self.written(turn, TOOLS, template)
+            if text is None or (thinking != "unset" and turn.label not in CHOSEN):
+                continue
+            paces = self.paces if thinking == "unset" else self.few
+            if turn.label == "long arguments":
+                paces = [pace for pace in paces if pace in (None, 3, 40)]
+            ask, label = Ask(0, tools=TOOLS, template=template), f"{turn.label}, thinking {thinking}"
+            yield from self._ways(_exact(label, "auto", turn, ask, self.script(text)), paces)
 
     def _chosen(self) -> Iterator[Trial]:
         """Without tools, and with every tool_choice."""
-        for thinking, template in self.templates().items():
-            for turn in ALL:
-                for choice in ("no tools", "none", "required", "get_weather", "allowed", "one at a time"):
-                    tools = None if choice == "no tools" else TOOLS
-                    text = self.written(turn, tools, template) if turn.label in self.chosen else None
-                    if text is not None:
-                        ask = Ask(0, tools=tools, template=template)
-                        made = self._choice(f"{turn.label}, thinking {thinking}", turn, choice, ask, self.script(text))
-                        yield from self._ways(made, self.few, (RESPONSES,) if choice == "allowed" else APIS)
+        choices = ("no tools", "none", "required", "get_weather", "allowed", "one at a time")
+        for (thinking, template), turn, choice in product(self.templates().items(), ALL, choices):
+            tools = None if choice == "no tools" else TOOLS
+            text = self.written(turn, tools, template) if turn.label in self.chosen else None
+            if text is not None:
+                ask = Ask(0, tools=tools, template=template)
+                made = self._choice(f"{turn.label}, thinking {thinking}", turn, choice, ask, self.script(text))
+                yield from self._ways(made, self.few, (RESPONSES,) if choice == "allowed" else APIS)
 
     def _choice(self, label: str, turn: Turn, choice: str, ask: Ask, script: tuple[int, ...]) -> Trial:
         if choice in ("no tools", "none"):
@@ -194,11 +180,8 @@ class Model:
             made = _exact(f"{label}, {choice}", choice, turn, replace(ask, parallel=False), script)
             return replace(made, rule="first" if len(turn.calls) > 1 else "same")
         kind = choice if choice in ("required", "allowed") else "named"
-        ask = (
-            replace(ask, choice="get_weather", allowed="required")
-            if choice == "allowed"
-            else replace(ask, choice=choice)
-        )
+        listed = choice == "allowed"
+        ask = replace(ask, choice="get_weather" if listed else choice, allowed="required" if listed else "")
         made = _exact(f"{label}, {kind}", kind, turn, ask, script)
         if turn.calls and not turn.content and (choice == "required" or len(turn.calls) == 1):
             return made
@@ -206,19 +189,17 @@ class Model:
 
     def _formed(self) -> Iterator[Trial]:
         """An answer that has to follow a schema."""
-        for thinking, template in self.templates().items():
-            for turn in FORMED:
-                for choice in ("no tools", "none", "auto"):
-                    tools = None if choice == "no tools" else TOOLS
-                    text = self.written(turn, tools, template)
-                    if text is None or (turn.calls and choice != "auto"):
-                        continue
-                    ask = Ask(0, tools=tools, choice="none" if choice == "none" else None, template=template, form=FORM)
-                    label = f"{turn.label}, thinking {thinking}, {choice}"
-                    made = _exact(label, AS_JSON, turn, ask, self.script(text))
-                    yield from self._ways(
-                        replace(made, rule="refused") if turn.content == "It is sunny." else made, self.few
-                    )
+        choices = ("no tools", "none", "auto")
+        for (thinking, template), turn, choice in product(self.templates().items(), FORMED, choices):
+            tools = None if choice == "no tools" else TOOLS
+            text = self.written(turn, tools, template)
+            if text is None or (turn.calls and choice != "auto"):
+                continue
+            ask = Ask(0, tools=tools, choice="none" if choice == "none" else None, template=template, form=FORM)
+            label = f"{turn.label}, thinking {thinking}, {choice}"
+            rule = "refused" if turn.content == "It is sunny." else "same"
+            made = replace(_exact(label, AS_JSON, turn, ask, self.script(text)), rule=rule)
+            yield from self._ways(made, self.few)
 
     def _cut(self) -> Iterator[Trial]:
         """Cut off in reasoning, in a name, in arguments."""
@@ -254,9 +235,8 @@ class Model:
         text = self.written(turn, TOOLS, {}) if self.shape.can_write(turn) else None
         if text is None:
             return
-        made = _exact(
-            "a stop string in arguments", "cut off", turn, Ask(0, tools=TOOLS, stop=["word 20"]), self.script(text)
-        )
+        ask = Ask(0, tools=TOOLS, stop=["word 20"])
+        made = _exact("a stop string in arguments", "cut off", turn, ask, self.script(text))
         yield from self._ways(replace(made, rule="cut arguments", finish="any"), self.few)
         unlimited = replace(made, label="the limit of the server", ask=Ask(0, tools=TOOLS, limit=UNLIMITED))
         unlimited = replace(unlimited, rule="cut arguments", finish="length")
@@ -319,11 +299,8 @@ def wrong(heard: Heard, trial: Trial, specials: Sequence[str] = ()) -> str:
     if trial.rule.startswith("cut"):
         return _wrong_cut(heard, trial)
     found = [] if trial.rule == "first" else _wrong_calls(heard, trial)
-    for part, got, wanted in (
-        ("content", heard.content, trial.content),
-        ("reasoning", heard.reasoning, trial.reasoning),
-    ):
-        got, wanted = bare(got, specials), bare(wanted, specials)
+    for part in ("content", "reasoning"):
+        got, wanted = (bare(getattr(each, part), specials) for each in (heard, trial))
         if got != wanted and trial.rule != "first":
             found.append(f"{part} lost" if len(got) < len(wanted) else f"markup in {part}")
     if heard.finish_reason != trial.finish and not found:
@@ -392,6 +369,3 @@ def _wrong_broken(heard: Heard, trial: Trial) -> str:
     if "get_weather" not in said or "[1, 2" not in said or '"day": }' not in said:
         return "broken call lost"
     return "broken call for json.loads" if trial.ask.pace is None and heard.calls else ""
-
-
-__all__ = ["ALL", "CLOSED", "RESPONSES", "Model", "Trial", "mistakes", "wrong"]

@@ -31,9 +31,6 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 
 async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
     """Start them all, say so, and wait for the end."""
-    from tests.integrations.scripted_engine import put_in_place
-
-    put_in_place()
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -61,9 +58,7 @@ async def serve(configurations: list[dict[str, Any]], ready: Path) -> None:
         await asyncio.gather(*(task for _, task in servers))
 
 
-async def _started(
-    each: dict[str, Any], listening: socket.socket, stack: AsyncExitStack
-) -> tuple[Any, asyncio.Task[None]]:
+async def _started(each: dict[str, Any], listening: socket.socket, stack: AsyncExitStack) -> tuple[Any, Any]:
     """One server and its task."""
     import uvicorn
     from vllm.entrypoints.common.cli_args import make_arg_parser, validate_parsed_serve_args
@@ -86,22 +81,16 @@ async def _started(
     return server, asyncio.create_task(server.serve(sockets=[listening]))
 
 
-async def run_batch() -> None:
-    """Answer the requests of a file."""
-    from vllm.entrypoints.launchers.run_batch import main as answer
-    from vllm.entrypoints.launchers.run_batch import parse_args
-
+def main() -> None:
+    """Run until told to stop, or until all requests are answered."""
     from tests.integrations.scripted_engine import put_in_place
 
     put_in_place()
-    await answer(parse_args())
-
-
-def main() -> None:
-    """Run until told to stop, or until all requests are answered."""
     if sys.argv[1] == "run-batch":
+        from vllm.entrypoints.launchers import run_batch
+
         del sys.argv[1]
-        asyncio.run(run_batch())
+        asyncio.run(run_batch.main(run_batch.parse_args()))
         return
     path = Path(sys.argv[1])
     asyncio.run(serve(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".ready")))

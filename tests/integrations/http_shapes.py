@@ -17,7 +17,7 @@ import yaml
 
 import toolgram
 from tests.integrations.cases import TOOLS, without_stop
-from tests.integrations.writers import WRITERS, Call, Turn, can_write
+from tests.integrations.writers import WRITERS, Turn, can_write
 from tests.properties.selection import ALL, seed
 from toolgram.names import KINDS, known_names
 
@@ -34,8 +34,6 @@ OPEN, CLOSED = "open", "closed"  # where a prompt leaves reasoning; "" where it 
 
 @dataclass(frozen=True)
 class Shape:
-    """One model."""
-
     name: str
     parser: str  # toolgram's, for both flags
     calls: Callable[[Turn], str] | None  # content, calls and the text behind them; None where nothing writes them
@@ -64,11 +62,9 @@ class Shape:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model thinks."""
         return self.thinks or bool(self.think[1])
 
     def template_text(self) -> str:
-        """The chat template."""
         if not self.template:
             when = "true" if self.opens_message else self.switch
             begun = f"{{%- if add_generation_prompt and {when} %}}{{{{ {self.begun!r} }}}}{{%- endif %}}"
@@ -256,6 +252,3 @@ def shapes(names: Sequence[str] = ()) -> list[Shape]:
     """These; without names, the real ones and the shipped formats of this run."""
     taken = [each for each in shipped() if each.name.removeprefix("toolgram_") in chosen(seed())]
     return [each for each in (*REAL, *shipped()) if each.name in names] if names else [*REAL, *taken]
-
-
-__all__ = ["CLOSED", "OPEN", "Call", "Shape", "shapes"]

@@ -11,6 +11,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -39,7 +40,6 @@ class ScriptedCore:
         self.playing: dict[str, asyncio.Task[None]] = {}
         self._scripts: list[list[int]] = []
         self._read = 0.0
-        self._gates: Any = None
 
     # --- what AsyncLLM asks of its core
 
@@ -99,9 +99,8 @@ class ScriptedCore:
         wait, step = (0.02, 1) if pace >= SLOW else (0.0, pace or len(ids))
         for begin in range(0, max(len(ids), 1), max(step, 1)):
             part, reason = ids[begin : begin + step], finish if begin + step >= len(ids) else None
-            output = EngineCoreOutput(
-                request.request_id, part, new_logprobs=_logprobs(request, part), finish_reason=reason
-            )
+            about: Any = {"new_logprobs": _logprobs(request, part), "finish_reason": reason}
+            output = EngineCoreOutput(request.request_id, part, **about)
             self.outputs.put_nowait(EngineCoreOutputs(outputs=[output]))
             await asyncio.sleep(wait)
             for _ in range(_YIELDS):
@@ -129,8 +128,7 @@ class ScriptedCore:
         parameters = request.sampling_params
         if parameters is None or parameters.structured_outputs is None:
             return ids, finish
-        gates = self._gate()
-        whole = Request.from_engine_core_request(request, None)
+        gates, whole = self._gates, Request.from_engine_core_request(request, None)
         if whole.structured_output_request is None:
             return ids, finish
         gates.grammar_init(whole)
@@ -149,12 +147,11 @@ class ScriptedCore:
     def _text(self, text: str) -> list[int]:
         return [*self.tokenizer.encode(text, add_special_tokens=False), self.tokenizer.eos_token_id]
 
-    def _gate(self) -> Any:
-        if self._gates is None:
-            from vllm.v1.structured_output import StructuredOutputManager
+    @cached_property
+    def _gates(self) -> Any:
+        from vllm.v1.structured_output import StructuredOutputManager
 
-            self._gates = StructuredOutputManager(self.config)
-        return self._gates
+        return StructuredOutputManager(self.config)
 
 
 class OfflineCore(ScriptedCore):

@@ -134,13 +134,10 @@ def is_as_it_ended(calls: Sequence[tuple[str, str]], whole: bool) -> bool:
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("pace", [None, 1, 3])
 @pytest.mark.parametrize("name", ["Qwen3", "Qwen3-Coder"])
-def test_each_of_several_answers_ends_as_the_model_ended_it(
-    name: str, pace: int | None, end: str, fleet: Fleet
-) -> None:
+def test_several_answers_end_as_the_model_ended_them(name: str, pace: int | None, end: str, fleet: Fleet) -> None:
     fields, whole = ENDS[end]
-    (heard,) = asked(
-        fleet, Ask(SCRIPTS[name]["write"], CHAT, pace, TOOLS, answers=3, **fields), name=f"toolgram {name}"
-    )
+    ask = Ask(SCRIPTS[name]["write"], CHAT, pace, TOOLS, answers=3, **fields)
+    (heard,) = asked(fleet, ask, name=f"toolgram {name}")
     assert len(heard) == 3
     for answer in heard:
         assert answer.error == ""
@@ -150,9 +147,7 @@ def test_each_of_several_answers_ends_as_the_model_ended_it(
 @pytest.mark.parametrize("end", ["itself", "a limit"])
 @pytest.mark.parametrize("pace", [None, 1])
 @pytest.mark.parametrize("name", ["Qwen3", "Qwen3-Coder"])
-def test_an_answer_of_beam_search_ends_as_the_model_ended_it(
-    name: str, pace: int | None, end: str, fleet: Fleet
-) -> None:
+def test_an_answer_of_beam_search_ends_as_the_model_did(name: str, pace: int | None, end: str, fleet: Fleet) -> None:
     """vLLM asks the engine for one token at a time, and leaves out the last one."""
     fields, whole = ENDS[end]
     ask = Ask(SCRIPTS[name]["write"], CHAT, pace, TOOLS, extra={"use_beam_search": True}, **fields)
@@ -252,9 +247,8 @@ def test_a_client_may_ask_for_broken_calls(api: str, fleet: Fleet) -> None:
 def test_a_client_may_ask_for_text_before_a_required_call(fleet: Fleet) -> None:
     script = SCRIPTS["Qwen3"]["call"]
     extra = {"vllm_xargs": {"toolgram_forced_calls": "after_text"}}
-    (plain,), (allowed,) = asked(
-        fleet, Ask(script, tools=TOOLS, choice="required"), Ask(script, tools=TOOLS, choice="required", extra=extra)
-    )
+    forced = Ask(script, tools=TOOLS, choice="required")
+    (plain,), (allowed,) = asked(fleet, forced, replace(forced, extra=extra))
     assert not plain.calls
     assert allowed.calls
     assert allowed.content == "Let me look."

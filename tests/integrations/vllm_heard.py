@@ -8,8 +8,6 @@ from typing import Any
 
 @dataclass
 class Heard:
-    """What a client has at the end."""
-
     content: str | None = None
     reasoning: str | None = None
     calls: list[tuple[str, str]] = field(default_factory=list)

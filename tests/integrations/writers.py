@@ -227,9 +227,8 @@ def _messages(
     return write
 
 
-_ATEM = _tags(
-    '<atem:invoke name="', '">\n', _parameter('<atem:parameter name="', '">', "</atem:parameter>\n"), "</atem:invoke>"
-)
+_ATEM_VALUE = _parameter('<atem:parameter name="', '">', "</atem:parameter>\n")
+_ATEM = _tags('<atem:invoke name="', '">\n', _ATEM_VALUE, "</atem:invoke>")
 
 
 def _muse(place: int, called: str, given: dict[str, Any]) -> str:
