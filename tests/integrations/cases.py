@@ -32,7 +32,6 @@ TOOLS: list[dict[str, Any]] = table(__file__, "tools")
 
 
 def can_reason(name: str) -> bool:
-    """Whether a format has reasoning."""
     states = toolgram.get_format(name).machine_dict["machine"]["states"]
     return any("reasoning" in state.get("tags", ()) for state in states if isinstance(state, dict))
 
@@ -44,14 +43,12 @@ def without_stop(fmt: toolgram.Format, text: str) -> str:
 
 
 def cases(name: str) -> list[Case]:
-    """The cases of one format."""
     writer = WRITERS.get(name)
     example = toolgram.get_format(name).example
     found = [Case(name, "its own example", example, None)]
-    found += [
-        Case(name, f"its own example, cut {share}/4", example[: len(example) * share // 4], None, finish="length")
-        for share in (1, 2, 3)
-    ]
+    for share in (1, 2, 3):
+        cut = example[: len(example) * share // 4]
+        found.append(Case(name, f"its own example, cut {share}/4", cut, None, finish="length"))
     if writer is None:
         return found
     for turn in TURNS:

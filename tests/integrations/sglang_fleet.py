@@ -55,9 +55,8 @@ def make_model(name: str, scratch: Path) -> tuple[Model, list[Trial]]:
 
 def _fits(trial: Trial) -> bool:
     """Whether SGLang's server has the API, and no limit of its own decides."""
-    return (
-        trial.ask.api == CHAT and trial.ask.pace in PACES and trial.ask.limit != UNLIMITED and len(trial.script) < LONG
-    )
+    ask = trial.ask
+    return ask.api == CHAT and ask.pace in PACES and ask.limit != UNLIMITED and len(trial.script) < LONG
 
 
 def _limited(trial: Trial) -> Trial:
@@ -78,7 +77,6 @@ def serving(model: Model, way: str, scratch: Path) -> Iterator[int]:
 
 
 def try_all(port: int, trials: Sequence[Trial]) -> list[tuple[Trial, Heard]]:
-    """Return the answers of a server."""
     return asyncio.run(hear_all(port, trials, 300))
 
 

@@ -44,10 +44,8 @@ def write_model(folder: Path, chat_template: str, special: list[str], added: lis
     tokenizer.chat_template = chat_template
     tokenizer.save_pretrained(folder)
     torch.manual_seed(7)
-    end = tokenizer.eos_token_id
-    config = GPT2Config(
-        vocab_size=len(tokenizer), n_embd=64, n_layer=1, n_head=4, n_positions=4096, eos_token_id=end, bos_token_id=end
-    )
+    sizes = {"vocab_size": len(tokenizer), "n_embd": 64, "n_layer": 1, "n_head": 4, "n_positions": 4096}
+    config = GPT2Config(eos_token_id=tokenizer.eos_token_id, bos_token_id=tokenizer.eos_token_id, **sizes)
     GPT2LMHeadModel(config).to(torch.bfloat16).save_pretrained(folder)
 
 

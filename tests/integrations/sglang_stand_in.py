@@ -61,9 +61,8 @@ class BaseReasoningFormatDetector:
     def parse_streaming_increment(self, new_text: str) -> Any:
         found: Any = self._parse_streaming_increment_impl(new_text)  # type: ignore[attr-defined]
         if self._force_nonempty_content:
-            self._accumulated_reasoning = (
-                self._accumulated_reasoning + found.reasoning_text if self._in_reasoning else ""
-            )
+            thought = self._accumulated_reasoning + found.reasoning_text
+            self._accumulated_reasoning = thought if self._in_reasoning else ""
         return found
 
 

@@ -30,9 +30,7 @@ DeltaToolCall = message("DeltaToolCall", index=0, id=None, type=None, function=N
 DeltaMessage = message("DeltaMessage", content=None, reasoning=None, tool_calls=list)
 FunctionCall = message("FunctionCall", name="", arguments="")
 ToolCall = message("ToolCall", id="", function=None, type="function")
-ExtractedToolCallInformation = message(
-    "ExtractedToolCallInformation", tools_called=False, tool_calls=list, content=None
-)
+Extracted = message("ExtractedToolCallInformation", tools_called=False, tool_calls=list, content=None)
 
 
 class _AnyParser:
@@ -190,20 +188,14 @@ def compose(tools: str | None, reasoning: str | None) -> Any:
     """The class that drives this pair, made as vLLM makes it."""
     t_cls: Any = import_module("vllm.tool_parsers").ToolParserManager.get(tools) if tools else None
     r_cls: Any = import_module("vllm.reasoning").ReasoningParserManager.get(reasoning) if reasoning else None
-
-    class _Parser(DelegatingParser):
-        reasoning_parser_cls = r_cls
-        tool_parser_cls = t_cls
-
-    return _Parser
+    return type("_Parser", (DelegatingParser,), {"reasoning_parser_cls": r_cls, "tool_parser_cls": t_cls})
 
 
 def request(tools: Any, tool_choice: Any = "auto", **fields: Any) -> Any:
     """A request, as far as parsers look at it."""
     shaped = [SimpleNamespace(type="function", function=SimpleNamespace(**tool["function"])) for tool in tools or ()]
-    return SimpleNamespace(
-        tools=shaped, tool_choice=tool_choice if tools else "none", skip_special_tokens=True, **fields
-    )
+    choice = tool_choice if tools else "none"
+    return SimpleNamespace(tools=shaped, tool_choice=choice, skip_special_tokens=True, **fields)
 
 
 class _Messages:
@@ -225,16 +217,13 @@ class OnlineRenderer:
 @contextmanager
 def installed(protocol: str = "vllm.entrypoints.generate.base.protocol") -> Iterator[ModuleType]:
     """A process in which this vLLM is installed and toolgram's plug-in was not loaded yet."""
-    kinds = (DeltaMessage, DeltaToolCall, DeltaFunctionCall, ExtractedToolCallInformation, ToolCall, FunctionCall)
+    kinds = (DeltaMessage, DeltaToolCall, DeltaFunctionCall, Extracted, ToolCall, FunctionCall)
     patched = {"OnlineRenderer": OnlineRenderer, "AnthropicServingMessages": _Messages}
     new = {name: type(name, (kind,), {}) for name, kind in patched.items()}
     contents: dict[str, dict[str, Any]] = {
         "vllm": {},
         "vllm.tool_parsers": {"ToolParser": ToolParser, "ToolParserManager": registry("tool_parsers")},
-        "vllm.reasoning": {
-            "ReasoningParser": ReasoningParser,
-            "ReasoningParserManager": registry("reasoning_parsers"),
-        },
+        "vllm.reasoning": {"ReasoningParser": ReasoningParser, "ReasoningParserManager": registry("reasoning_parsers")},
         "vllm.parser": {},
         "vllm.parser.abstract_parser": {"DelegatingParser": DelegatingParser},
         "vllm.entrypoints.openai.responses.serving": {"split_delta": lambda delta: [delta]},

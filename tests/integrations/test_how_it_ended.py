@@ -92,9 +92,8 @@ def without_closers(model: Model) -> str:
 def stopped(model: Model, stop: str) -> tuple[str, list[int]]:
     """The text and the ids of an output that a stop string ends: ids up to the one that completes it."""
     place = model.text.index(stop)
-    enough = next(
-        at for at in range(len(model.ids) + 1) if len(model.tokenizer.decode(model.ids[:at])) >= place + len(stop)
-    )
+    ends = (len(model.tokenizer.decode(model.ids[:at])) for at in range(len(model.ids) + 1))
+    enough = next(at for at, end in enumerate(ends) if end >= place + len(stop))
     return model.text[:place], model.ids[:enough]
 
 

@@ -44,11 +44,8 @@ def test_invoke_stream_and_astream() -> None:
 
     streamed = list(chain.stream("go"))
     assert len(streamed) > 3
-    for message in (
-        chain.invoke("go"),
-        functools.reduce(operator.add, streamed),
-        functools.reduce(operator.add, asyncio.run(all_of())),
-    ):
+    both = (functools.reduce(operator.add, chunks) for chunks in (streamed, asyncio.run(all_of())))
+    for message in (chain.invoke("go"), *both):
         assert message.content == "Adding."
         assert [(call["name"], call["args"]) for call in message.tool_calls] == [("add", {"a": 1})]
         assert message.response_metadata["finish_reason"] == "tool_calls"

@@ -50,18 +50,13 @@ def ask(llama: Llama, made: Any = None, **options: Any) -> Any:
     return (made or handler())(llama=llama, **{**always, **options})
 
 
-def test_a_whole_answer() -> None:
-    said = ask(model(f"<think>\nHm 🤔.\n</think>\n\nLooking.\n{CALL}"), tools=TOOLS)
-    found = chat_whole(said)
-    assert (found.content, found.reasoning, found.reason) == ("Looking.", "Hm 🤔.", "tool_calls")
-    assert [call[1:] for call in found.calls] == [("get_time", '{"zone": "Grüße"}')]
+def test_a_whole_answer_and_a_stream() -> None:
+    llama = model(f"<think>\nHm 🤔.\n</think>\n\nLooking.\n{CALL}")
+    said = ask(llama, tools=TOOLS)
+    for found in (chat_whole(said), chat_stream(ask(llama, tools=TOOLS, stream=True))):
+        assert (found.content, found.reasoning, found.reason) == ("Looking.", "Hm 🤔.", "tool_calls")
+        assert [call[1:] for call in found.calls] == [("get_time", '{"zone": "Grüße"}')]
     assert said["usage"]["completion_tokens"] > 40
-
-
-def test_a_stream() -> None:
-    found = chat_stream(ask(model(f"Looking.\n{CALL}"), tools=TOOLS, stream=True))
-    assert (found.content, found.reason) == ("Looking.", "tool_calls")
-    assert [call[1:] for call in found.calls] == [("get_time", '{"zone": "Grüße"}')]
 
 
 def test_a_limit_is_the_finish_reason_and_a_prompt_that_does_not_fit_an_error_at_once() -> None:

@@ -63,14 +63,11 @@ def declared(tools: list[Any] = TOOLS) -> list[Any]:
 class Pair:
     """Both parsers of one answer, called in SGLang's order."""
 
-    def __init__(
-        self, name: str, tokenizer: Any = None, thinks: bool | None = None, calls: bool = True, **options: Any
-    ) -> None:
+    def __init__(self, name: str, tokenizer: Any = None, thinks: bool | None = None, calls: bool = True) -> None:
         self.tools = declared() if calls else []
         self.calls = function_call_parser()(self.tools, name, tokenizer=tokenizer)
-        self.thoughts = reasoning_parser()(
-            name, force_reasoning=thinks, tokenizer=tokenizer, tool_call_parser_active=calls, **options
-        )
+        options = {"tokenizer": tokenizer, "tool_call_parser_active": calls}
+        self.thoughts = reasoning_parser()(name, force_reasoning=thinks, **options)
 
     def whole(self, text: str) -> tuple[str, str, list[tuple[str, str]]]:
         thought, rest = self.thoughts.parse_non_stream(text)
@@ -260,12 +257,8 @@ def test_both_names_of_a_switch_are_one() -> None:
     detector = reasoning_parser()("toolgram", tokenizer=tokenizer).detector
     assert detector.served.analysis.switch == "enable_thinking"
     prepare = import_module("toolgram.integrations.sglang_detectors").prepare_request
-    for said, wanted in (
-        ({"thinking": True}, True),
-        ({"thinking": "yes"}, None),
-        ({"think": True}, None),
-        (None, None),
-    ):
+    cases: list[Any] = [({"thinking": True}, True), ({"thinking": "yes"}, None), ({"think": True}, None), (None, None)]
+    for said, wanted in cases:
         asked = {"skip_special_tokens": True, "tools": None, "tool_choice": "none", "parallel_tool_calls": True}
         request = SimpleNamespace(**asked, chat_template_kwargs=said)
         prepare(None, SimpleNamespace(_reasoning_detector=detector), request)

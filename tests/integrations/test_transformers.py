@@ -16,11 +16,7 @@ plugin: Any = import_module("toolgram.integrations.transformers")
 
 OUTPUT = 'Adding ü🎈. <tool_call>\n{"name": "add", "arguments": {"a": "ü"}}\n</tool_call>'
 FMT = toolgram.get_format("hermes")
-
-
-def tokenizer() -> Any:
-    """Every byte is a token; the end of a turn is a special one."""
-    return byte_tokens("<|im_end|>", ["<|im_start|>"])
+TOKENS = byte_tokens("<|im_end|>", ["<|im_start|>"])
 
 
 def put_all(streamer: Any, prompt: list[int], output: list[int]) -> None:
@@ -31,40 +27,38 @@ def put_all(streamer: Any, prompt: list[int], output: list[int]) -> None:
 
 
 def test_events_come_while_tokens_come() -> None:
-    tokens, seen = tokenizer(), list[Any]()
-    prompt = tokens("<|im_start|>assistant\n")["input_ids"]
-    output = tokens(OUTPUT)["input_ids"]
-    streamer = plugin.EventStreamer(tokens, FMT, seen.append)
+    seen: list[Any] = []
+    prompt = TOKENS("<|im_start|>assistant\n")["input_ids"]
+    output = TOKENS(OUTPUT)["input_ids"]
+    streamer = plugin.EventStreamer(TOKENS, FMT, seen.append)
     put_all(streamer, prompt, output)
     message = streamer.parser.message
     assert "".join(event.source for event in seen) == OUTPUT
     assert message.content == "Adding ü🎈."
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("add", '{"a": "ü"}')]
     assert len(seen) > 5
-    whole = plugin.parse_tokens(tokens, FMT, [*prompt, *output], len(prompt))
+    whole = plugin.parse_tokens(TOKENS, FMT, [*prompt, *output], len(prompt))
     assert (whole.content, [call.arguments for call in whole.tool_calls]) == (message.content, ['{"a": "ü"}'])
 
 
 def test_a_thought_that_the_prompt_opened() -> None:
-    tokens = tokenizer()
-    prompt = tokens("<|im_start|>assistant\n<think>\n")["input_ids"]
-    output = tokens("so\n</think>\n\nyes")["input_ids"]
-    fmt = toolgram.get_format("qwen3_coder")
-    streamer = plugin.EventStreamer(tokens, fmt, lambda event: None)
+    prompt = TOKENS("<|im_start|>assistant\n<think>\n")["input_ids"]
+    output = TOKENS("so\n</think>\n\nyes")["input_ids"]
+    streamer = plugin.EventStreamer(TOKENS, toolgram.get_format("qwen3_coder"), lambda event: None)
     put_all(streamer, prompt, output)
     assert (streamer.parser.message.reasoning, streamer.parser.message.content) == ("so", "yes")
 
 
 def test_in_generate() -> None:
-    tokens, seen = tokenizer(), list[Any]()
+    seen: list[Any] = []
     sizes: Any = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.LlamaConfig(vocab_size=len(tokens), eos_token_id=tokens.eos_token_id, **sizes)
+    config = transformers.LlamaConfig(vocab_size=len(TOKENS), eos_token_id=TOKENS.eos_token_id, **sizes)
     model = transformers.LlamaForCausalLM(config)
-    prompt = tokens("<|im_start|>assistant\n", return_tensors="pt")
-    streamer = plugin.EventStreamer(tokens, FMT, seen.append)
+    prompt = TOKENS("<|im_start|>assistant\n", return_tensors="pt")
+    streamer = plugin.EventStreamer(TOKENS, FMT, seen.append)
     made = model.generate(
         input_ids=prompt["input_ids"], attention_mask=prompt["attention_mask"], max_new_tokens=40, do_sample=True,
-        streamer=streamer, pad_token_id=tokens.eos_token_id,
+        streamer=streamer, pad_token_id=TOKENS.eos_token_id,
     )  # fmt: skip
-    said = tokens.decode(made[0][prompt["input_ids"].shape[1] :], skip_special_tokens=False)
+    said = TOKENS.decode(made[0][prompt["input_ids"].shape[1] :], skip_special_tokens=False)
     assert "".join(event.source for event in seen) == said

@@ -98,7 +98,7 @@ def test_any_chat_template(path: Path) -> None:
         opened = report.analysis.prompts[probe.prompt]
         ids = tokenizer.encode(probe.output)
         prompt = tokenizer.encode(f"<s>Hi<|end|of|test|>{opened.text}")
-        meant = ways.meant_ways(fmt, probe.output, opened.opened, "stop")
+        meant = ways.meant_ways(fmt, probe.output, opened.opened)
         for way, heard in ways.heard_everywhere(server, ids, prompt, groups=(1, 3, WHOLE)):
             runs += 1
             wanted = meant[way != "whole"]

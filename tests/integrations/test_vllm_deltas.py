@@ -4,7 +4,6 @@ And what a tag lets a model write where a prompt has not said whether it thinks:
 """
 
 import json
-from collections.abc import Iterator
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -19,9 +18,10 @@ from tests.integrations.cases import TOOLS, without_stop
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.writers import WRITERS, Turn
 from tests.properties.selection import every_format
+from tests.strategies import chunkings
 from toolgram.errors import ToolgramError
 from toolgram.integrations import observing
-from toolgram.integrations.answers import PlainThought
+from toolgram.integrations.answers import FAILED, AnswerBuilder, PlainThought
 from toolgram.integrations.served import Served, Session
 from toolgram.integrations.vllm_tags import tag_text, written
 from toolgram.limits import MOST_TAGS
@@ -32,21 +32,15 @@ BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": [1, 2}, "da
 CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Pa'
 
 
-@pytest.fixture(scope="module")
-def deltas() -> Iterator[Any]:
-    with stand_in.installed():
-        yield import_module("toolgram.integrations.vllm_deltas")
-
-
 def events_of(text: str, finish_reason: str | None = None) -> list[Any]:
     parser = toolgram.get_format("hermes").parser(keep_message=False)
     return [*parser.feed(text), *parser.close(finish_reason)]
 
 
-def answer_of(deltas: Any, text: str, how: str) -> Any:
+def answer_of(text: str, how: str) -> Any:
     """The message of a whole answer, under one setting."""
     session = Session(Served(Pieces(["<tool_call>", "</tool_call>"]), "hermes"))
-    _, builder = session.whole(text, None, lambda closing: deltas.AnswerBuilder(closing, deltas.FAILED[how]))
+    _, builder = session.whole(text, None, lambda closing: AnswerBuilder(closing, FAILED[how]))
     return builder.answer()
 
 
@@ -78,58 +72,51 @@ def test_a_thought_is_text_however_its_events_come(text: str, sizes: list[int]) 
         (f"Hi. {CUT}", "whole", [], f"Hi. {CUT}"),
     ],
 )  # fmt: skip
-def test_a_call_that_failed_or_was_cut_off(output: str, how: str, names: list[str], content: str, deltas: Any) -> None:
+def test_a_call_that_failed_or_was_cut_off(output: str, how: str, names: list[str], content: str) -> None:
     """It is the text that it was, or a call, as it is asked for."""
-    assert told(answer_of(deltas, output, how)) == (content, names)
+    assert told(answer_of(output, how)) == (content, names)
 
 
 @given(text=st.lists(st.sampled_from([GOOD, BROKEN, CUT, "text", " ", "\n", "<tool_call>", "}"]), max_size=6))
 def test_a_whole_answer_is_the_message(text: list[str]) -> None:
+    output = "".join(text)
+    message = toolgram.get_format("hermes").parse(output, finish_reason="length")
+    assert told(answer_of(output, "text")) == told(message)
+    for call in answer_of(output, "whole").tool_calls:
+        assert isinstance(json.loads(call.arguments), dict)
+
+
+def test_a_parser_that_fails_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgram.runtime.parser.Parser.close", lambda *_: 1 / 0)
+    assert told(answer_of(f"Hi. {GOOD}", "text")) == (f"Hi. {GOOD}", [])
+
+
+def test_the_request_goes_before_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = SimpleNamespace(vllm_xargs={"toolgram_malformed_calls": "text"})
     with stand_in.installed():
         deltas = import_module("toolgram.integrations.vllm_deltas")
-        output = "".join(text)
-        message = toolgram.get_format("hermes").parse(output, finish_reason="length")
-        assert told(answer_of(deltas, output, "text")) == told(message)
-        for call in answer_of(deltas, output, "whole").tool_calls:
-            assert isinstance(json.loads(call.arguments), dict)
-
-
-def test_a_parser_that_fails_loses_nothing(deltas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolgram.runtime.parser import Parser
-
-    monkeypatch.setattr(Parser, "close", lambda *_: 1 / 0)
-    assert told(answer_of(deltas, f"Hi. {GOOD}", "text")) == (f"Hi. {GOOD}", [])
-
-
-def test_the_request_goes_before_the_server(deltas: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asking = SimpleNamespace(vllm_xargs={"toolgram_malformed_calls": "text"})
-    monkeypatch.setenv(deltas.MALFORMED_VARIABLE, "call")
-    assert deltas.malformed_calls(SimpleNamespace()) == "call"
-    assert deltas.malformed_calls(asking) == "text"
-    monkeypatch.setenv(deltas.MALFORMED_VARIABLE, "nonsense")
-    assert deltas.malformed_calls(SimpleNamespace(vllm_xargs=None)) == "text"
+        monkeypatch.setenv(deltas.MALFORMED_VARIABLE, "call")
+        assert deltas.malformed_calls(SimpleNamespace()) == "call"
+        assert deltas.malformed_calls(asking) == "text"
+        monkeypatch.setenv(deltas.MALFORMED_VARIABLE, "nonsense")
+        assert deltas.malformed_calls(SimpleNamespace(vllm_xargs=None)) == "text"
 
 
 # --- deltas ---------------------------------------------------------------------------------------------------------
 
 
-def pieces(text: str, cuts: list[int]) -> list[str]:
-    places = sorted({min(cut, len(text)) for cut in cuts})
-    return [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True) if a < b]
+PARTS = st.lists(st.sampled_from([GOOD, BROKEN, CUT, " text ", "<think>Hm.</think>"]), min_size=1, max_size=5)
 
 
-@given(
-    text=st.lists(st.sampled_from([GOOD, BROKEN, CUT, " text ", "<think>Hm.</think>"]), min_size=1, max_size=5),
-    cuts=st.lists(st.integers(0, 300), max_size=6),
-)
-def test_content_never_comes_behind_arguments_of_an_open_call(text: list[str], cuts: list[int]) -> None:
+@given(PARTS.map("".join).flatmap(chunkings))
+def test_content_never_comes_behind_arguments_of_an_open_call(pieces: list[str]) -> None:
     with stand_in.installed():
         deltas = import_module("toolgram.integrations.vllm_deltas")
         parser = toolgram.get_format("hermes").parser(keep_message=False)
         outgoing = deltas.Outgoing()
         begun: set[int] = set()
         said: list[str] = []
-        for piece in pieces("".join(text), cuts):
+        for piece in pieces:
             events = parser.feed(piece)
             message = outgoing.delta(events) if events or outgoing.waiting else None
             if message is None:
@@ -141,7 +128,7 @@ def test_content_never_comes_behind_arguments_of_an_open_call(text: list[str], c
             said.append(message.content or "")
         last = outgoing.last(parser.close("length"))
         said.append((last.content or "") if last is not None else "")
-        whole = deltas.delta_of(events_of("".join(text), "length"))
+        whole = deltas.delta_of(events_of("".join(pieces), "length"))
         assert "".join("".join(said).split()) == "".join(((whole.content if whole else "") or "").split())
 
 
@@ -172,7 +159,6 @@ FORM = {"type": "regex", "pattern": "[0-9]+"}
 
 
 def asked(choice: Any) -> Any:
-    """A request."""
     return SimpleNamespace(tool_choice=choice, parallel_tool_calls=True)
 
 
@@ -183,25 +169,18 @@ def test_a_call_or_an_answer_may_follow_a_thought_and_need_not(name: str) -> Non
     from tests.export.engines import Xgrammar, vocabulary
 
     fmt = toolgram.get_format(name)
-    if name not in WRITERS or not any(
-        fmt.parse(out, TOOLS, prefix).reasoning for prefix, out, _ in canonical_outputs(fmt)
-    ):
+    paths = [*canonical_outputs(fmt)]
+    if name not in WRITERS or not any(fmt.parse(out, TOOLS, prefix).reasoning for prefix, out, _ in paths):
         pytest.skip("nothing writes this format, or its models do not think")
     served = Served(Pieces([], list(fmt.program.special.values())), name)
     plain = WRITERS[name](Turn("", content="12"))
-    begun = next((prefix for prefix, _, _ in canonical_outputs(fmt) if prefix and plain.startswith(prefix)), "")
+    begun = next((prefix for prefix, _, _ in paths if prefix and plain.startswith(prefix)), "")
     engine = Xgrammar(vocabulary())  # `begun` is what every prompt writes, before a message of any kind
     forced = engine.compile("structural_tag", tag_text(served, asked("required"), TOOLS, begun, None))
     formed = engine.compile("structural_tag", tag_text(served, asked("auto"), [], begun, None, FORM))
     for reasoning in ("", "They ask. Is it {so}?"):
-        call, answer, text = (
-            without_stop(fmt, WRITERS[name](turn)).removeprefix(begun)
-            for turn in (
-                Turn("", reasoning, calls=CALL),
-                Turn("", reasoning, content="12"),
-                Turn("", reasoning, content="It is sunny."),
-            )
-        )
+        turns = (Turn("", reasoning, calls=CALL), *(Turn("", reasoning, said) for said in ("12", "It is sunny.")))
+        call, answer, text = (without_stop(fmt, WRITERS[name](turn)).removeprefix(begun) for turn in turns)
         assert engine.accepts(forced, call), call
         assert not engine.accepts(forced, text), text
         assert engine.accepts(formed, answer), answer

@@ -82,9 +82,7 @@ _TEXT = '<think>Hm.</think>So:\n<tool_call>\n{"name": "get_time", "arguments": {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_is_heard_without_tools_of_a_tool_parser_alone_and_of_quoted_markers(
-    hermes: tuple[Any, Any], group: int
-) -> None:
+def test_what_is_heard_without_tools_of_one_parser_and_of_quoted_markers(hermes: tuple[Any, Any], group: int) -> None:
     tokenizer, kind = hermes
     ids, calls = tokenizer.encode(_TEXT), [("get_time", "{}")]
     for request in (stand_in.request(None), stand_in.request(TOOLS, tool_choice="none")):
@@ -128,9 +126,7 @@ def test_reasoning_tokens_are_counted_once(hermes: tuple[Any, Any]) -> None:
         assert abs(growing[-1] - len("Hm, well.!")) <= (0 if "<think>" in tokenizer.get_added_vocab() else 2)
 
 
-def test_a_failing_parser_lets_text_pass(
-    hermes: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failing_parser_lets_text_pass(hermes: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     tokenizer, kind = hermes
     monkeypatch.setattr("toolgram.runtime.parser.Parser.feed", lambda *args: 1 / 0)
     with caplog.at_level(logging.ERROR, logger="vllm.toolgram"):
@@ -152,9 +148,7 @@ def test_every_name_is_registered_once_and_loaded_on_demand(vllm: Any) -> None:
     assert [tools.get(name).format_name for name in expected] == ["auto", *FORMATS]
 
 
-def test_vllms_names_are_taken_only_when_asked(
-    vllm: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_names_of_vllm_are_taken_if_asked(vllm: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     tools = import_module("vllm.tool_parsers").ToolParserManager
     tools.register_lazy_module("mistral", "theirs", "Theirs")
     tools.register_lazy_module("kimi_k3", "theirs", "Theirs")

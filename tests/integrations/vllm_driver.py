@@ -26,7 +26,6 @@ from tests.integrations.cases import TOOLS
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_heard import Heard
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallStart
-from toolgram.integrations.served import served
 
 try:
     from vllm.entrypoints.openai.chat_completion.message_assembly import assemble_chat_message_fields
@@ -67,13 +66,8 @@ class Server:
     def __init__(self, tokenizer: Any, tool_parser: str | None, reasoning_parser: str | None) -> None:
         self.tokenizer = tokenizer
         validated = {"tokenizer": tokenizer} if "tokenizer" in signature(ParserManager.get_parser).parameters else {}
-        self.parser_cls = ParserManager.get_parser(
-            tool_parser_name=tool_parser,
-            reasoning_parser_name=reasoning_parser,
-            enable_auto_tools=tool_parser is not None,
-            model_name="model",
-            **validated,
-        )
+        names = {"tool_parser_name": tool_parser, "reasoning_parser_name": reasoning_parser, "model_name": "model"}
+        self.parser_cls = ParserManager.get_parser(enable_auto_tools=tool_parser is not None, **names, **validated)
 
     def request(self, tools: Sequence[dict[str, Any]] | None, **options: Any) -> Any:
         """A request as a client sends it."""
@@ -105,9 +99,8 @@ class Server:
             skip_special_tokens=request.skip_special_tokens is not False,
             spaces_between_special_tokens=request.spaces_between_special_tokens is not False,
         )
-        core = SimpleNamespace(
-            request_id="r", prompt_token_ids=list(prompt), prompt_embeds=None, sampling_params=parameters
-        )
+        given = {"prompt_token_ids": list(prompt), "prompt_embeds": None, "sampling_params": parameters}
+        core: Any = SimpleNamespace(request_id="r", **given)
         detokenizer = IncrementalDetokenizer.from_new_request(self.tokenizer, core)
         texts = []
         for number in ids:
@@ -141,9 +134,8 @@ class Server:
         parser = self.parser(request, prompt)
         all_ids = [*ids, *([end] if end is not None else ())]
         reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=all_ids)
-        fields = assemble_chat_message_fields(
-            request, reasoning, content, calls, enable_auto_tools=True, parser_cls=self.parser_cls
-        )
+        flags = {"enable_auto_tools": True, "parser_cls": self.parser_cls}
+        fields = assemble_chat_message_fields(request, reasoning, content, calls, **flags)
         heard = Heard(
             fields.content,
             fields.reasoning,
@@ -236,14 +228,10 @@ def told_as_it_came(events: Iterable[Event]) -> tuple[Any, Any, list[tuple[str, 
     return heard.told()
 
 
-def meant_ways(
-    fmt: toolgram.Format, text: str, prefix: str | None, finish: str | None, tokenizer: Any = None
-) -> tuple[Any, Any]:
-    """What a format makes of an answer: in one message, and as it came. With a tokenizer, by the ids of its tokens."""
-    special = served(tokenizer, fmt.name).special_tokens if tokenizer is not None else None
-    parser = fmt.parser(TOOLS, prefix, None, special)
-    pieces = [(tokenizer.decode([token]), token) for token in tokenizer.encode(text)] if tokenizer is not None else text
-    events = [*parser.feed(pieces), *parser.close(finish)]
+def meant_ways(fmt: toolgram.Format, text: str, prefix: str | None) -> tuple[Any, Any]:
+    """What a format makes of an answer that ended by itself: in one message, and as it came."""
+    parser = fmt.parser(TOOLS, prefix)
+    events = [*parser.feed(text), *parser.close("stop")]
     return told(parser.message), told_as_it_came(events)
 
 
@@ -263,16 +251,12 @@ def hermes_server(tools: str = "toolgram_hermes", reasoning: str = "toolgram_her
     return Server(Pieces(["<|im_end|>"], specials_of("hermes")), tools, reasoning)
 
 
-def both_ways(server: Server, text: str, tools: Any = TOOLS, **options: Any) -> Heard:
+def both_ways(server: Server, text: str, prompt: Ids = (0,), **options: Any) -> Heard:
     """What is heard of a text, the same in every way."""
-    tokenizer = server.tokenizer
-    ids = tokenizer.encode(text)
-    finish = options.pop("finish", "stop")
-    prompt = options.pop("prompt", [0])
-    end = tokenizer.eos_token_id if finish == "stop" else None
-    whole = server.whole(ids, server.request(tools, **options), prompt, finish, end)
+    ids, end = server.tokenizer.encode(text), server.tokenizer.eos_token_id
+    whole = server.whole(ids, server.request(TOOLS, **options), prompt, end=end)
     for group in GROUPS:
-        streamed = server.stream(ids, server.request(tools, stream=True, **options), group, prompt, finish, end)
+        streamed = server.stream(ids, server.request(TOOLS, stream=True, **options), group, prompt, end=end)
         assert (streamed.told(), streamed.finish_reason) == (whole.told(), whole.finish_reason), group
         assert OLD or streamed.reasoning_tokens == whole.reasoning_tokens
     return whole

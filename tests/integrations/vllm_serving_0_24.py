@@ -5,14 +5,7 @@ delta, to a message and to the finish reason.
 """
 
 from types import SimpleNamespace
-from typing import Any, NamedTuple
-
-
-class Step(NamedTuple):
-    """What one step of a stream gives."""
-
-    delta: Any
-    finish_reason: str | None
+from typing import Any
 
 
 class ChatStreamProcessor:
@@ -22,8 +15,7 @@ class ChatStreamProcessor:
         self.request, self.parser = request, parser
         self.streamed = False
 
-    def step(self, text: str, ids: list[int], finish_reason: str | None, prompt: list[int] | None) -> Step:
-        """One delta."""
+    def step(self, text: str, ids: list[int], finish_reason: str | None, prompt: list[int] | None) -> Any:
         finished = finish_reason is not None
         delta = self.parser.parse_delta(
             delta_text=text, delta_token_ids=ids, request=self.request, prompt_token_ids=prompt, finished=finished
@@ -34,7 +26,7 @@ class ChatStreamProcessor:
                 delta.tool_calls = [call for call in delta.tool_calls if call.index == 0]
         if finish_reason is not None:
             finish_reason = resolve_finish_reason(finish_reason, self.request, self.streamed)
-        return Step(delta, finish_reason)
+        return SimpleNamespace(delta=delta, finish_reason=finish_reason)
 
 
 def resolve_finish_reason(finish_reason: str, request: Any, called: bool) -> str:
@@ -46,7 +38,6 @@ def resolve_finish_reason(finish_reason: str, request: Any, called: bool) -> str
 def assemble_chat_message_fields(
     request: Any, reasoning: Any, content: Any, calls: Any, *, enable_auto_tools: bool, parser_cls: Any
 ) -> Any:
-    """The fields of a message."""
     kept = list(calls or ()) if request.tools and request.tool_choice != "none" else []
     if request.parallel_tool_calls is False:
         kept = kept[:1]
