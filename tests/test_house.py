@@ -76,6 +76,10 @@ def test_a_part_stays_below_its_ceiling(parts: tuple[str, ...]) -> None:
     assert sum(lines()[part] for part in parts) <= CEILINGS[parts]
 
 
+def test_the_tests_stay_below_their_ceiling() -> None:
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in Path(__file__).parent.rglob("*.py")) <= 30_000
+
+
 def test_functions_are_less_complex_than_the_limit() -> None:
     measured = {f"{each.file} {each.name}": each.complexity for each in functions()}
     assert len(measured) > 2000
