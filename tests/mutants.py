@@ -3,10 +3,11 @@
 Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines. Their tests run
 once to find out which of them run each line, and how long each takes; that is kept until a file is another one. Each
 change is made in a copy of the repository. The tests that run its lines, or of a machine those of the formats that are
-made of it, run there until one fails, the quickest first, in two processes. The cases of the suite are read whole
-first; if all pass, they are read in every way to split them. Both rounds together have a minute of processor time, so
-that a busy machine changes nothing. A change that all of them pass survives, and so does one whose tests need longer; a
-test that no longer ends has noticed it. Results are kept, a line each, so that a run that was stopped goes on.
+made of it, run there until one fails: first those of the suite, then the quickest, in two processes. The cases of the
+suite are read whole at first; if all pass, they are read in every way to split them. Both rounds together have a minute
+of processor time, so that a busy machine changes nothing. A change that all of them pass survives, and so does one with
+slower tests; a test that no longer ends has noticed it. Results are kept, a line each, so that a run that was
+stopped goes on.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def runs() -> Runs:
 
 
 def tests_of(mutant: Mutant) -> list[list[str]]:
-    """The tests that a change affects, the quickest first, for two processes."""
+    """The tests that a change affects, for two processes: the suite first, then the quickest."""
     known = runs()
     if mutant.file.endswith(".py"):
         first = (ROOT / mutant.file).read_text("utf-8").count("\n", 0, mutant.at) + 1
@@ -206,7 +207,8 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
         formats = "|".join(_formats_of(Path(mutant.file).stem))
         of_formats = re.compile(rf"\[(?:.*-)?(?:{formats})\b").search
         found = {each for each in known.seconds if "[" not in each or "/derive/" in each or of_formats(each)}
-    chosen = sorted(found & known.seconds.keys(), key=lambda each: (known.seconds[each], each))
+    known_tests = found & known.seconds.keys()
+    chosen = sorted(known_tests, key=lambda each: ("test_suite" not in each, known.seconds[each], each))
     return [chosen[at::2][:MOST_TESTS] for at in range(2) if chosen[at::2]]
 
 
