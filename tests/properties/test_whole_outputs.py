@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import toolgram
 from tests.examples import examples
 from tests.properties.selection import every_format
+from toolgram.runtime.whole_outputs import whole_message
 
 PROPERTIES = {
     "city": {"type": "string"}, "days": {"type": "integer"}, "unit": {"enum": ["celsius", 7]},
@@ -104,3 +105,10 @@ def test_names_that_are_words_of_the_format(name: str) -> None:
             for word in words:
                 check(name, text.replace(call.name, word), None, None)
                 check(name, text.replace(call.name, word + "s"), None, None)
+
+
+@every_format
+def test_an_example_needs_no_parser(name: str) -> None:
+    program = toolgram.get_format(name).program
+    plain = [text for text in examples(program) if whole_message(program, text, None, str, "stop") is not None]
+    assert plain or name in ("inkling", "minimax_m3")  # several texts, or elements inside a value
