@@ -190,7 +190,7 @@ def plain_engines() -> Engines:
 
 
 def sample(engine: Engine, rng: random.Random, *how: Any) -> str | None:
-    """A random output under the engine's mask, as `sample_tokens` has it; None where it found no end."""
+    """A random output under the engine's mask, as `sample_tokens` has it; None if it found no end."""
     tokens = sample_tokens(engine, rng, *how)
     if tokens is None:
         return None

@@ -24,7 +24,7 @@ from toolgram.limits import MAX_ANSWER, MAX_STREAM_LINE
 
 
 class Pause(NamedTuple):
-    """Send nothing for so many seconds."""
+    """Send nothing for this many seconds."""
 
     seconds: float
 

@@ -36,7 +36,7 @@ OPEN, CLOSED = "open", "closed"  # where a prompt leaves reasoning; "" where it 
 class Shape:
     name: str
     parser: str  # toolgram's, for both flags
-    calls: Callable[[Turn], str] | None  # content, calls and the text behind them; None where nothing writes them
+    calls: Callable[[Turn], str] | None  # content, calls and the text after them; None if nothing writes them
     eos: str
     added: tuple[str, ...] = ()  # markers in the vocabulary
     special: tuple[str, ...] = ()  # those of them that a server leaves out of text unless told
@@ -104,7 +104,7 @@ class Shape:
 
 
 def _joined(name: str, between: str, turn: Turn) -> str:
-    """Content, the calls in the notation of a shipped format, and the text behind them."""
+    """Content, the calls in the notation of a shipped format, and the text after them."""
     return between.join(part for part in (turn.content, WRITERS[name](Turn("", calls=turn.calls)), turn.after) if part)
 
 

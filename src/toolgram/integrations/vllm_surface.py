@@ -76,7 +76,7 @@ class Ended(DeltaMessage):  # type: ignore[misc, valid-type]
 
     @classmethod
     def of(cls, message: Any) -> Any:
-        """Return a message as such a delta."""
+        """Return a message as the last delta of a stream."""
         names = ("role", "content", "reasoning", "tool_calls")
         return cls.model_construct(**{name: value for name in names if (value := getattr(message, name, None))})
 

@@ -59,7 +59,7 @@ class EmittedIds:
             del self.places[:passed]
 
     def goes_on(self, delta: str, token_ids: Sequence[int] | None) -> bool:
-        """Note a plain delta without a special token. Return whether that was all: nothing before it matters now."""
+        """Note a plain delta without a special token. Return False, and note nothing, if it may concern one."""
         if token_ids is None or not self.known or self.owed or len(self.places) > 1:
             return False
         if not self.by_id.keys().isdisjoint(token_ids):
