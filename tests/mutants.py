@@ -3,11 +3,10 @@
 Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines. Their tests run
 once to find out which of them run each line, and how long each takes; that is kept until a file is another one. Each
 change is made in a copy of the repository. The tests that run its lines, or of a machine those of the formats that are
-made of it, run there until one fails: first those of the suite, then the quickest, in two processes. The cases of the
-suite are read whole at first; if all pass, they are read in every way to split them. Both rounds together have a minute
-of processor time, so that a busy machine changes nothing. A change that all of them pass survives, and so does one with
-slower tests; a test that no longer ends has noticed it. Results are kept, a line each, so that a run that was
-stopped goes on.
+made of it, run there until one fails, in two processes: first those of the suite, then the quickest case of each test,
+then the next ones. The cases of the suite are read whole at first; if all pass, they are read in every way to split
+them. Both rounds together have a minute of processor time. A change that all of them pass survives, and so does one
+with slower tests; a test that no longer ends has noticed it. Results are kept: a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -207,8 +206,11 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
         formats = "|".join(_formats_of(Path(mutant.file).stem))
         of_formats = re.compile(rf"\[(?:.*-)?(?:{formats})\b").search
         found = {each for each in known.seconds if "[" not in each or "/derive/" in each or of_formats(each)}
-    known_tests = found & known.seconds.keys()
-    chosen = sorted(known_tests, key=lambda each: ("test_suite" not in each, known.seconds[each], each))
+    asked, turns = Counter[str](), dict[str, int]()
+    for each in sorted(found & known.seconds.keys(), key=lambda each: (known.seconds[each], each)):
+        asked[each.partition("[")[0]] += 1
+        turns[each] = asked[each.partition("[")[0]]
+    chosen = sorted(turns, key=lambda each: ("test_suite" not in each, turns[each]))
     return [chosen[at::2][:MOST_TESTS] for at in range(2) if chosen[at::2]]
 
 

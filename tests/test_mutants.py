@@ -46,4 +46,4 @@ def test_the_tests_of_a_change_are_those_that_run_its_line_and_of_a_machine_thos
     assert mutants.tests_of(change) == [["quick"], ["slow"]]
     fragment = next(iter((mutants.ROOT / "machines").glob("**/json_call_list.yaml")))
     change = Mutant(str(fragment.relative_to(mutants.ROOT)), 0, "", "")
-    assert mutants.tests_of(change) == [["other", "quick", "slow"], ["t[hermes]", "t[whole-hermes-1]"]]
+    assert mutants.tests_of(change) == [["other", "quick", "t[whole-hermes-1]"], ["t[hermes]", "slow"]]

@@ -89,16 +89,14 @@ def test_what_cannot_run_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> 
             fmt.export(target, TOOLS).compile(None)
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "export.md"
-
-
 @pytest.mark.parametrize("target", ["llguidance", "structural_tag"])
 def test_the_recipe_for_transformers(target: str, tmp_path: Path) -> None:
     """The lines of the guide, with a tiny model of random weights (`make test-export-recipes`)."""
     if not {"torch", "transformers"} <= {each.name for each in distributions()}:
         pytest.skip("make test-export-recipes installs transformers")
     begin = "```python\n# no-run: make test-export-recipes runs it\n"
-    recipe = DOCS.read_text(encoding="utf-8").partition(begin)[2].partition("```")[0]
+    guide = Path(__file__).parents[2] / "docs" / "export.md"
+    recipe = guide.read_text(encoding="utf-8").partition(begin)[2].partition("```")[0]
     assert 5 < len(recipe.splitlines()) <= 15
     recipe = recipe.replace('"Qwen/Qwen3-0.6B"', repr(saved_model(tmp_path))).replace('"llguidance"', repr(target))
     told: dict[str, Any] = {"get_weather": tool("get_weather", {"unit": {"enum": ["C", "F"]}}, ["unit"])}

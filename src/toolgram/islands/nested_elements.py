@@ -122,7 +122,7 @@ class ElementsScanner:
                 mark = pos - self.tail
             if pos == begin or len(self.repairs) > known:
                 break
-        self.back = pos - begin - self._place if len(self.repairs) > known else 0
+        self.back = pos - begin - self._place
         self.out = "".join(self._parts)
         self.tail = pos - mark if self.out else 0
         return pos

@@ -372,8 +372,8 @@ class RepairingPythonScanner(PythonScanner):
     def _say(self, text: str, pos: int, end: int) -> int:
         """Write more of the damaged string and return the new position; break at an escape, which has two readings."""
         escapes = (match.start() for match in _backslash(text, pos, end))
-        escape = next((at for at in escapes if is_escape(text[at : at + 2])), -1)
-        if escape >= 0:
+        escape = next((at for at in escapes if is_escape(text[at : at + 2])), None)
+        if escape is not None:
             self.broken, self.stop, self.why = True, -1, "an escape in a string with quotes inside"
             end = escape
         self._parts.append(json_text(text[pos:end]))

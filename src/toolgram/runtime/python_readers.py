@@ -81,7 +81,6 @@ def _read_end(stream: Stream, python: PythonScanner, text: str, pos: int, final:
         if follows:
             if source.object_is_held:
                 begin_converted(stream)
-                say_converted(stream)
             stream.unexpected_input(why=EXPRESSION)
             return pos
     reason = stream.closing
