@@ -260,6 +260,8 @@ MOST_PREFIXES = 64
 LONGEST_PREFIX = 256
 # Tags of requests that are kept: an agent sends the same tools again and again, and few agents share a server.
 MOST_TAGS = 128
+# Outlines of requests that are kept: one for each format and kind of request, whatever its tools are.
+MOST_OUTLINES = 64
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 

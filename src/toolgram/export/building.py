@@ -8,8 +8,6 @@ first character that makes it something else. Kleene's algorithm turns the autom
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,16 +16,15 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export import expressions as ex
-from toolgram.export.arguments import keyword_arguments, schema_text
-from toolgram.export.notations import PYTHON, WORDS
+from toolgram.export.functions import ARGUMENTS, MEMBERS, NAME, NO_ARGUMENTS, QUOTED_NAME, Functions
 from toolgram.export.requests import ExportRequest
 from toolgram.export.solving import solve
-from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.export.texts import WORD, characters_of, first_completion, forbidden_words, rest_of
 from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # models write these before and after a call, whatever the template does
+_ANY_NAME = "\ufffe"  # of the function that represents all
 _MOST_JOINED = 6  # fixed texts after each other that are joined
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
@@ -54,8 +51,14 @@ class Node:
 class Builder:
     """Builds the expression of one request."""
 
-    def __init__(self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: ex.Note) -> None:
+    def __init__(
+        self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: ex.Note,
+        functions: Functions | None = None,
+    ) -> None:  # fmt: skip
         self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
+        self.functions = functions  # None: one function represents all, and what depends on it is a slot
+        self.declared = request.declared if functions is not None else (_ANY_NAME,)
+        self.is_shared = functions is None  # False as soon as something depends on the functions that is no slot
         self.rows = rows_of(spec)
         self.stops = stop_tokens(spec, paths)
         self.every = [edge for edges in paths.edges.values() for edge in edges]
@@ -68,9 +71,8 @@ class Builder:
         self.triggers: dict[str, None] = {}
         self.known_forbidden: dict[str, ex.Forbidden] = {}
         self.ends: dict[str, dict[str, None]] = {}  # words that end the text of a state, besides forbidden ones
-        self.tagged = TaggedArguments(spec, paths, note, request.tokens)
         self.written = request.tokens.written  # the text of a transition, in which special tokens are tokens
-        self.arguments, self.like = cache(self._arguments), cache(self._like)
+        self.like = cache(self._like)
         self.representatives: dict[Any, str] = {}
 
     # --- solving --------------------------------------------------------------------------------------------------
@@ -86,7 +88,8 @@ class Builder:
             due = False
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
-        return solve(Node(self.start, BEGIN, begun=False, due=due), self._moves)
+        in_call = (lambda node: node.tool >= 0) if self.functions is None else None
+        return solve(Node(self.start, BEGIN, begun=False, due=due), self._moves, in_call)
 
     # --- the states -----------------------------------------------------------------------------------------------
 
@@ -160,14 +163,20 @@ class Builder:
             for lead in sorted({edge.lead, *(_BLANKS if follows and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node) and END not in missed:
-            empty = node.tool < 0 or self.request.tools[node.tool].may_be_empty
-            yield from self._end_moves([edge for edge in edges if empty or "no_arguments" not in edge.actions], follows)
+            always = edges if node.tool < 0 else [edge for edge in edges if "no_arguments" not in edge.actions]
+            sure = self._ends_of(always, follows)
+            for lead in sorted(self._ends_of(edges, follows)):
+                yield ex.seq(ex.Lit(lead), ex.EMPTY if lead in sure else self._part(NO_ARGUMENTS, node.tool)), None
 
-    def _end_moves(self, edges: list[Edge], follows: bool) -> Iterator[tuple[ex.Expr, None]]:
-        """Yield the blanks with which an output may end."""
+    def _ends_of(self, edges: list[Edge], follows: bool) -> set[str]:
+        """Return the blanks with which an output may end."""
         ends = {edge.lead for edge in edges if self._ends(edge)}
-        for lead in sorted(ends | _BLANKS if "" in ends and follows and not self.request.named else ends):
-            yield ex.Lit(lead) if lead else ex.EMPTY, None
+        return ends | _BLANKS if "" in ends and follows and not self.request.named else ends
+
+    def _part(self, part: str, tool: int, *at: Any) -> ex.Expr:
+        """Return what depends on the function of a call, or a slot for it."""
+        slot = ex.Slot(part, at)
+        return slot if self.functions is None else self.functions.fill(slot, tool)
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
@@ -183,7 +192,8 @@ class Builder:
             if not self.request.calls or node.due or (node.called and not self.request.parallel):
                 return
             if node.tool < 0 or node.state not in self.late:
-                tools = list(range(len(self.request.tools)))
+                self.is_shared &= node.tool < 0
+                tools = list(range(1 if self.functions is None else len(self.functions.tools)))
         meaning = spec.states[edge.dest].meaning
         if meaning == "reasoning" and self.request.reasoning is False:
             return
@@ -249,16 +259,15 @@ class Builder:
         spec, trigger = self.spec, edge.trigger
         via = "" if _ends_arguments(edge) else trigger
         shape = spec.terminals.get(trigger)
-        declared = self.request.tools[tool] if tool >= 0 else None
-        if spec.states[edge.dest].meaning == "arguments" and declared is not None:
-            return self.arguments(edge.dest, trigger.startswith("string "), tool)
-        if trigger == "object_empty" or ("no_arguments" in edge.actions and declared is not None):
-            empty = declared is not None and declared.may_be_empty
-            return (self.written(edge.text) if empty else ex.NOTHING), edge.dest, via
-        if isinstance(shape, Run) and declared is not None and (trigger, "name") in self.acts:
-            return ex.Lit(declared.name) if re.fullmatch(shape.pattern, declared.name) else ex.NOTHING, edge.dest, via
-        if "name" in edge.actions and declared is not None:
-            return ex.Lit(json.dumps(declared.name, ensure_ascii=False)), edge.dest, via
+        if tool >= 0 and spec.states[edge.dest].meaning == "arguments":
+            return self._arguments(edge.dest, trigger.startswith("string "), tool)
+        if trigger == "object_empty" or ("no_arguments" in edge.actions and tool >= 0):
+            may_be_empty = self._part(NO_ARGUMENTS, tool) if tool >= 0 else ex.NOTHING
+            return ex.seq(self.written(edge.text), may_be_empty), edge.dest, via
+        if isinstance(shape, Run) and tool >= 0 and (trigger, "name") in self.acts:
+            return self._part(NAME, tool, shape.pattern), edge.dest, via
+        if "name" in edge.actions and tool >= 0:
+            return self._part(QUOTED_NAME, tool), edge.dest, via
         if "call_id" in edge.actions or (trigger.startswith("string ") and (trigger, "call_id") in self.acts):
             return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
         if isinstance(shape, Run) and not edge.text.isspace():
@@ -274,30 +283,23 @@ class Builder:
 
     # --- arguments as one value -----------------------------------------------------------------------------------
 
-    def _arguments(self, state: str, quoted: bool, at: int) -> tuple[ex.Expr, str, str]:
+    def _arguments(self, state: str, quoted: bool, tool: int) -> tuple[ex.Expr, str, str]:
         """Return the whole arguments of a call of a tool, and the state after them."""
-        spec, tool = self.spec, self.request.tools[at]
         closing = next(iter(self.paths.edges.get(state, ())), None)
         if closing is None:
             return ex.NOTHING, state, ""
-        dest = closing.dest
-        via = "" if _ends_arguments(closing) else closing.trigger
-        if spec.states[state].python:
-            notation = WORDS if self.paths.json_words else PYTHON
-            body = keyword_arguments(tool.forms, tool.schema, noting(tool, self.note), notation)
-            return ex.seq(ex.Lit("("), body, ex.Lit(")")), dest, via
-        if quoted or spec.states[state].encoded:
+        if (quoted or self.spec.states[state].encoded) and not self.spec.states[state].python:
             self.note(
                 "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
             )
-        return ex.Json(schema_text(tool.schema, tool.schema.get("$defs", {})), any_order=True), dest, via
+        via = "" if _ends_arguments(closing) else closing.trigger
+        return self._part(ARGUMENTS, tool, state), closing.dest, via
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
     def _argument_moves(self, node: Node, edges: list[Edge]) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield the moves from before the first argument to after the last one."""
         opening = [edge for edge in edges if "open_arguments" in edge.actions]
-        tool = self.request.tools[node.tool]
         waiting = self._waiting()
         if waiting is None:
             return
@@ -307,21 +309,21 @@ class Builder:
                 "give the request without tools, or with `tool_choice` none"
             )
         inside = replace(node, state=waiting, via="", inside=True)
-        later_edges = [each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions]
+        later = tuple(each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions)
+        empty = self._part(NO_ARGUMENTS, node.tool)
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before the first argument
             label = ex.seq(ex.Lit(edge.lead), self.written(edge.text))
-            members = self.tagged.members(tool, later_edges, later_edges, waiting)
-            if tool.may_be_empty:
-                yield label, inside
+            members = self._part(MEMBERS, node.tool, later, later, waiting)
+            yield ex.seq(label, empty), inside
             yield ex.seq(label, members), inside
         rest = [edge for edge in opening if edge not in at_once]
         for edge in rest:  # the arguments are opened, and closed again without any argument
             closes = any("close_arguments" in each.actions for each in self.paths.edges.get(edge.dest, ()))
-            if closes and tool.may_be_empty:
-                yield ex.seq(ex.Lit(edge.lead), self.written(edge.text)), replace(inside, state=edge.dest)
+            if closes:
+                yield ex.seq(ex.Lit(edge.lead), self.written(edge.text), empty), replace(inside, state=edge.dest)
         if rest:
-            yield self.tagged.members(tool, rest, later_edges, waiting), inside
+            yield self._part(MEMBERS, node.tool, tuple(rest), later, waiting), inside
 
     def _waiting(self) -> str | None:
         """Return the state between two arguments: the one from which the arguments are closed."""
@@ -344,10 +346,11 @@ class Builder:
             alike = {state}
             if self._is_content(state):  # one for all answers
                 alike.update(filter(self._is_content, self.paths.texts))
-            words = chain(*(forbidden_words(self.spec, self.rows, each, self.request.declared) for each in alike))
+            words = chain(*(forbidden_words(self.spec, self.rows, each, self.declared) for each in alike))
             special = [self.spec.terminals[trigger] for trigger in self.spec.special_tokens]
             markers = {shape.text for shape in special if isinstance(shape, Literal)}
             kept = {word for word in words if word not in markers or self.request.tokens.is_text(word)}
+            self.is_shared &= not any(_ANY_NAME in word for word in kept)
             self._note_on_words(state, kept)
             self.known_forbidden[state] = ex.Forbidden(tuple(sorted(kept)))
         return self.known_forbidden[state]
@@ -361,7 +364,7 @@ class Builder:
         row = self.rows[self.rows[state][TEXT].dest]
         if not {"start_map item", "start_array"}.isdisjoint(row):
             some, none = "text holds no declared name as a call has it", "without functions, text may hold what is one"
-            self.note(f"calls have no marker: {some if self.request.declared else none}")
+            self.note(f"calls have no marker: {some if self.declared else none}")
 
     def _text_edges(self, state: str) -> list[Edge]:
         """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
@@ -459,6 +462,7 @@ class Builder:
     ) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield free text up to a transition, which begins at the first character that can no longer be text."""
         head, rest = ex.split(label)
+        self.is_shared &= not isinstance(head, ex.Slot)
         if isinstance(head, ex.Token):
             self._begins(head.text, dest, calling)
             yield ex.seq(ex.Text(forbidden), label), dest
@@ -489,6 +493,7 @@ class Builder:
         if dest is None or self._is_text(dest.state):
             return None
         moves = [(*ex.split(label), following) for label, following in self._moves(dest)]
+        self.is_shared &= not any(isinstance(head, ex.Slot) for head, _, _ in moves)
         fixed = [(head.text, rest, following) for head, rest, following in moves if isinstance(head, ex.Lit)]
         return fixed if len(fixed) == len(moves) else None
 

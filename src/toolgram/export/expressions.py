@@ -210,6 +210,21 @@ class Break(Expr):
     """The empty text, which keeps the texts on either side apart."""
 
 
+@dataclass(frozen=True, eq=False)
+class Slot(Expr):
+    """What depends on the function of a call. `part` says what it is, and `at` has what else decides it."""
+
+    part: str
+    at: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class EachFunction(Expr):
+    """A part of a call that is written for each function of a request, with slots in it."""
+
+    body: Expr
+
+
 Note: TypeAlias = Callable[[str], object]
 
 EMPTY = Seq(())
@@ -284,6 +299,11 @@ def star(body: Expr) -> Expr:
     return body if isinstance(body, Star) else Star(body)
 
 
+def each_function(body: Expr) -> Expr:
+    """Return an expression for each function, if it depends on the function."""
+    return EachFunction(body) if any(isinstance(each, Slot) for each in inside(body)) else body
+
+
 def optional(body: Expr) -> Expr:
     """Return an expression or the empty text."""
     return choice(body, EMPTY)
@@ -335,14 +355,8 @@ def is_wide(ranges: tuple[tuple[int, int], ...]) -> bool:
 def rest_after(expr: Expr, read: str) -> Expr:
     """Return the rest of an expression after `read`: one character, or a marker that is already written."""
     match expr:
-        case Lit() if expr.text.startswith(read):
-            return Lit(expr.text[len(read) :]) if expr.text != read else EMPTY
-        case Token() if expr.text == read:
-            return EMPTY
-        case Class() if len(read) == 1 and any(low <= ord(read) <= high for low, high in expr.ranges):
-            return EMPTY
-        case Text() if expr.closer.startswith(read):
-            return Lit(expr.closer[len(read) :])
+        case Lit() | Token() | Class() | Text():
+            return _rest_of_leaf(expr, read)
         case Seq() if expr.parts:
             head = expr.parts[0]
             if isinstance(head, Lit) and not head.text.startswith(read):
@@ -354,10 +368,25 @@ def rest_after(expr: Expr, read: str) -> Expr:
             return choice(*(rest_after(option, read) for option in expr.options))
         case Star():
             return seq(rest_after(expr.body, read), expr)
+        case EachFunction():
+            return each_function(rest_after(expr.body, read))
         case Repeat():
             most = None if expr.high is None else expr.high - 1
             again = EMPTY if most == 0 else Repeat(expr.body, max(expr.low - 1, 0), most)
             return seq(rest_after(expr.body, read), again)
+    return NOTHING
+
+
+def _rest_of_leaf(expr: Lit | Token | Class | Text, read: str) -> Expr:
+    match expr:
+        case Lit() if expr.text.startswith(read):
+            return Lit(expr.text[len(read) :]) if expr.text != read else EMPTY
+        case Token() if expr.text == read:
+            return EMPTY
+        case Class() if len(read) == 1 and any(low <= ord(read) <= high for low, high in expr.ranges):
+            return EMPTY
+        case Text() if expr.closer.startswith(read):
+            return Lit(expr.closer[len(read) :])
     return NOTHING
 
 
@@ -382,7 +411,7 @@ def children(expr: Expr) -> list[Expr]:
             return list(expr.parts)
         case Choice():
             return list(expr.options)
-        case Star() | Repeat() | Quoted():
+        case Star() | Repeat() | Quoted() | EachFunction():
             return [expr.body]
         case Members():
             return [each for member in expr.members for each in (member.first, member.later)]
@@ -400,6 +429,8 @@ def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
             return choice(*map(made, expr.options))
         case Star():
             return star(made(expr.body))
+        case EachFunction():
+            return each_function(made(expr.body))
         case Repeat():
             return replace(expr, body=made(expr.body))
         case Members():

@@ -6,46 +6,61 @@ from collections.abc import Callable, Hashable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
-from toolgram.export.expressions import NOTHING, Expr, choice, seq, star
+from toolgram.export.expressions import NOTHING, Expr, choice, each_function, seq, star
 
 N = TypeVar("N", bound=Hashable)
 
 
-def solve(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> Expr:
+def solve(
+    first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]], in_call: Callable[[N], bool] | None = None
+) -> Expr:
     """Return the expression of the first state. The other states are replaced by their equations, one by one.
 
     `moves` returns where a state leads, and the expression on the way; None is the end. The state with the fewest paths
     through it comes first. So the remaining loops are those of states with many paths, and the part that belongs to one
-    function is written once.
+    function is written once. With `in_call`, the states of which it is true come before all others: what is then
+    between two others is a part of one call, which is written for each function.
     """
-    rows = _equations(first, moves)
+    nodes, rows = _equations(first, moves)
     users: list[dict[int, None]] = [{} for _ in rows]  # in their order, which is that of the text
-    for node, row in enumerate(rows):
+    for at, row in enumerate(rows):
         for dest in row:
             if dest >= 0:
-                users[dest][node] = None
+                users[dest][at] = None
+    inner = {at for at, node in enumerate(nodes) if at and in_call is not None and in_call(node)}
+    outer = {*range(1, len(rows))} - inner
+    if in_call is not None:
+        _replace(rows, users, inner)
+        for at in (0, *outer):
+            rows[at] = {dest: [*map(each_function, labels)] for dest, labels in rows[at].items()}
+    _replace(rows, users, outer)
+    return _equation(rows, 0).get(-1, NOTHING)
+
+
+def _replace(rows: list[dict[int, list[Expr]]], users: list[dict[int, None]], among: set[int]) -> None:
+    """Replace some states by their equations, those with the fewest paths through them first."""
 
     def paths(node: int) -> int:
         return (len(users[node]) - (node in users[node])) * len(rows[node])
 
     # a heap that may contain a state several times; its last entry counts
-    waiting = [(paths(node), node) for node in range(len(rows)) if node]
+    waiting = [(paths(node), node) for node in among]
     heapify(waiting)
-    done = {0}
     while waiting:
         count, node = heappop(waiting)
-        if node in done or count != paths(node):
+        if node not in among or count != paths(node):
             continue
-        done.add(node)
+        among.remove(node)
         touched = {*users[node], *(dest for dest in rows[node] if dest >= 0)}
         _put_in(rows, users, node)
-        for each in touched - done:
+        for each in touched & among:
             heappush(waiting, (paths(each), each))
-    return _equation(rows, 0).get(-1, NOTHING)
 
 
-def _equations(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) -> list[dict[int, list[Expr]]]:
-    """Return what leads from each state where. States are numbers, in the order of their visits; -1 is the end."""
+def _equations(
+    first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]
+) -> tuple[list[N], list[dict[int, list[Expr]]]]:
+    """Return the states in the order of their visits, and what leads from each one where; -1 is the end."""
     equations: dict[N, dict[N | None, list[Expr]]] = {}
     pending = [first]
     while pending:
@@ -54,12 +69,14 @@ def _equations(first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]]) 
             continue
         row: dict[N | None, list[Expr]] = {}
         for label, dest in moves(node):
+            if label is NOTHING:
+                continue
             row.setdefault(dest, []).append(label)
             if dest is not None:
                 pending.append(dest)
         equations[node] = row
     numbers: dict[N | None, int] = {node: at for at, node in enumerate(equations)} | {None: -1}
-    return [{numbers[dest]: label for dest, label in row.items()} for row in equations.values()]
+    return [*equations], [{numbers[dest]: label for dest, label in row.items()} for row in equations.values()]
 
 
 def _equation(rows: list[dict[int, list[Expr]]], node: int) -> dict[int, Expr]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from toolgram.errors import ToolgramError
 from toolgram.export import expressions as ex
@@ -46,19 +47,20 @@ class TaggedArguments:
     def __init__(self, spec: Spec, paths: ObservedPaths, note: ex.Note, tokens: Tokens) -> None:
         self.spec, self.paths, self.note, self.tokens = spec, paths, note, tokens
         self.rows = rows_of(spec)
-        self.known_members: dict[tuple[Any, ...], ex.Expr] = {}
         self.skeleton = cache(self._skeleton)
 
-    def members(self, tool: Tool, first: list[Edge], later: list[Edge], waiting: str) -> ex.Expr:
+    def noting(self, note: ex.Note) -> Self:
+        """Return a writer with the same skeletons, whose notes are those of another request."""
+        found = copy(self)
+        found.note = note
+        return found
+
+    def members(self, tool: Tool, first: tuple[Edge, ...], later: tuple[Edge, ...], waiting: str) -> ex.Expr:
         """Return all arguments of a function, each in its first and its later form."""
-        key = (tool.name, *first)
-        if key not in self.known_members:
-            forms = (self._members_of(tool, form, first, later, waiting) for form in tool.forms)
-            self.known_members[key] = ex.choice(*forms)
-        return self.known_members[key]
+        return ex.choice(*(self._members_of(tool, form, first, later, waiting) for form in tool.forms))
 
     def _members_of(
-        self, tool: Tool, schema: Mapping[str, Any], first: list[Edge], later: list[Edge], waiting: str
+        self, tool: Tool, schema: Mapping[str, Any], first: tuple[Edge, ...], later: tuple[Edge, ...], waiting: str
     ) -> ex.Expr:
         """Return the arguments of one alternative of the schema."""
         note = noting(tool, self.note)
