@@ -17,9 +17,12 @@ def test_json_in_tags_and_a_thought() -> None:
     fields = written.template["fields"]
     assert written.template["start_anchor"] == "<|assistant|>\n"
     assert fields["thinking"] == {"open": "<think>", "close": "</think>", "content": "text"}
-    assert (fields["tool_calls"]["close"], fields["tool_calls"]["content"]) == ("</tool_call>", "json")
+    assert (fields["tool_calls"]["close_pattern"], fields["tool_calls"]["content"]) == (r"</tool_call>\s*", "json")
     assert re.fullmatch(fields["tool_calls"]["open_pattern"], "\n<tool_call>")
-    assert fields["tool_calls"]["transform"] == {"type": "function", "function": "{content}"}
+    assert fields["tool_calls"]["transform"]["function"] == {
+        "name": "{content.name}",
+        "arguments": "{content.arguments}",
+    }
     assert re.fullmatch(fields["content"]["close_pattern"], "\n<|end|>")
 
 
@@ -33,7 +36,7 @@ def test_tags_with_arguments() -> None:
     assert (pair["key"], pair["value"]) == ("x", "1")
 
 
-@pytest.mark.parametrize("name", ["python_calls", "id_in_json", "openai_wrapper", "id_before_name", "bare_lines"])
+@pytest.mark.parametrize("name", ["python_calls", "bare_lines"])
 def test_what_cannot_be_expressed_is_noted(name: str) -> None:
     written = write_response_template(derived(name))
     assert "tool_calls" not in written.template["fields"]

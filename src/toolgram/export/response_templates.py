@@ -1,9 +1,9 @@
 """The `response_template` of transformers, written from a format.
 
-Strategy: such a template is a table of regions with markers or expressions around them. A derived format has the
-analysis of its chat template. For a shipped one, the parser's events show the texts around names, arguments and values
-in its example. Only what is the same in both calls can be in a template. It is tried on the example, on the example
-with other names, and on its calls alone; calls that are not read back are left out. Notes report what is not expressed.
+Strategy: such a template is a table of regions with markers or expressions around them. The parser's events show the
+texts around names, arguments and values in an example of the format. Only what is the same in both calls can be in a
+template. It is tried on the example, on the example with other names, and on its calls alone; calls that are not read
+back are left out. Notes report what is not expressed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.derive.comparing import markers_of, shared_length
-from toolgram.derive.result import ArgumentSlot, CallsFormat, DiffAnalysisResult, Slot, ToolFormat
+from toolgram.derive.comparing import shared_length
 from toolgram.errors import ToolgramError
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
 from toolgram.message import Message, ToolCall
+from toolgram.observing.paths import canonical_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,104 +31,19 @@ class ResponseTemplate:
 
 
 def write_response_template(fmt: Format) -> ResponseTemplate:
-    """Return the `response_template` of a format.
-
-    A format that was derived in this process knows what its chat template writes; any other is read from its example.
-    Raises ToolgramError for a format that has neither.
-    """
-    result = fmt.report.analysis if fmt.report is not None else None
+    """Return the `response_template` of a format. Raises ToolgramError for a format without an example."""
     notes = ["repairs, and the status of calls that were cut off, have no place in a response template"]
-    if result is None:
-        if not fmt.example:
-            raise ToolgramError(f"{fmt.name} has neither an analysis of a chat template nor an example to write from")
-        return _from_example(fmt, notes)
-    fields: dict[str, Any] = {}
-    start, end = result.markers.reasoning_start.strip(), result.markers.reasoning_end.strip()
-    if start and end:
-        fields["thinking"] = {"open": start, "close": end, "content": "text"}
-    elif end:
-        notes.append("reasoning that no marker opens is read as content")
-    if result.calls is not None:
-        calls = _calls(result, result.calls, notes)
-        if calls:
-            fields["tool_calls"] = {**calls, "repeats": True}
-    fields["content"] = _content(result, notes)
-    anchor = result.header or result.prompts["unset"].text
-    if not anchor.strip():
-        notes.append("the template has no role header, which would show the beginning of a turn")
-    return _template({"start_anchor": anchor or "\n"}, fields, notes)
-
-
-def _template(anchor: dict[str, str], fields: dict[str, Any], notes: list[str]) -> ResponseTemplate:
+    if not fmt.example:
+        raise ToolgramError(f"{fmt.name} has no example to write from: add `example:` to its machine file")
+    fields, opened = example_fields(fmt, notes)
+    analysis = fmt.report.analysis if fmt.report is not None else None
+    anchor = {"start_anchor": analysis.header} if analysis is not None and analysis.header.strip() else {}
+    if not anchor:
+        notes.append("the role header is not known, so the whole prompt is left out, but for a thought that it opens")
+        tail = rf"(?:{re.escape(opened)}\s*)?" if opened else ""
+        anchor = {"start_anchor_pattern": rf"\A.*?(?={tail}\Z)"}
     return ResponseTemplate({"defaults": {"role": "assistant"}, **anchor, "fields": fields}, notes)
 
-
-def _from_example(fmt: Format, notes: list[str]) -> ResponseTemplate:
-    fields, opened = example_fields(fmt, notes)
-    notes.append("the role header is not known, so the whole prompt is left out, but for a thought that it opens")
-    tail = rf"(?:{re.escape(opened)}\s*)?" if opened else ""
-    return _template({"start_anchor_pattern": rf"\A.*?(?={tail}\Z)"}, fields, notes)
-
-
-def _content(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
-    ends = [markers_of(end)[:1] for end in (result.turn_end, result.turn_end_after_calls)]
-    found = list(dict.fromkeys(marker for end in ends for marker in end))
-    content: dict[str, Any] = {"content": "text"}
-    if result.markers.content_start.strip():
-        notes.append("content is between markers of its own, and text outside of them would be lost")
-        content["open"] = result.markers.content_start.strip()
-        found = [result.markers.content_end.strip() or "", *found]
-    closers = "|".join(re.escape(marker) for marker in found if marker)
-    return {**content, "close_pattern": rf"\s*(?:{closers})"} if closers else content
-
-
-def _calls(result: DiffAnalysisResult, calls: CallsFormat, notes: list[str]) -> dict[str, Any]:
-    if result.tool_format is ToolFormat.JSON_NATIVE:
-        return _json(result, notes)
-    pattern = calls.pattern
-    if result.tool_format is ToolFormat.PYTHON_CALLS or Slot.NAME not in pattern:
-        notes.append("calls of this kind cannot be expressed, and are left in content")
-        return {}
-    at, values = pattern.index(Slot.NAME), pattern.index(Slot.ARGUMENTS)
-    before, between, after = pattern[:at], pattern[at + 1 : values], pattern[values + 1 :]
-    if any(isinstance(part, Slot) for part in (*before, *between, *after)) or not before or not after:
-        notes.append("calls with ids or counters, or that nothing closes, cannot be expressed, and are left in content")
-        return {}
-    if calls.section_start.strip():
-        notes.append("the section around the calls is left in content")
-    opening, suffix, closing = (blanks_in("".join(map(str, part))) for part in (before, between, after))
-    made = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
-    found = {
-        "open_pattern": rf"\s*{opening}(?P<name>[^<>\s\"'{{]+){suffix}",
-        "close_pattern": closing,
-        "transform": made,
-    }
-    form = calls.arguments
-    if result.tool_format is ToolFormat.TAG_WITH_JSON:
-        return {**found, "content": "json"}
-    key, value = form.pattern.index(ArgumentSlot.KEY), form.pattern.index(ArgumentSlot.VALUE)
-    texts = ["".join(map(str, part)) for part in (form.pattern[:key], form.pattern[key + 1 : value])]
-    tag = rf"{blanks_in(texts[0])}(?P<key>[^<>\"']+?){blanks_in(texts[1])}(?P<value>.*?)"
-    tag += blanks_in("".join(part for part in form.pattern[value + 1 :] if isinstance(part, str)))
-    return {**found, "content": "xml-inline", "content_args": {"tag_pattern": tag}}
-
-
-def _json(result: DiffAnalysisResult, notes: list[str]) -> dict[str, Any]:
-    markers, fields = result.markers, result.json_fields
-    start, end = markers.per_call_start.strip(), markers.per_call_end.strip()
-    if not start or not end or fields.array_wrapped or fields.name_is_key or fields.function_field:
-        notes.append("JSON calls in lists, without markers, or in a wrapper cannot be expressed, and stay in content")
-        return {}
-    if markers.tool_section_start.strip():
-        notes.append("the section around the calls is left in content")
-    function: Any = {"name": f"{{content.{fields.name_field}}}", "arguments": f"{{content.{fields.args_field}}}"}
-    if (fields.name_field, fields.args_field) == ("name", "arguments"):
-        function = "{content}"
-    made = {"type": "function", "function": function}
-    return {"open_pattern": rf"\s*{blanks_in(start)}", "close": end, "content": "json", "transform": made}
-
-
-# --- from an example -------------------------------------------------------------------------------------------------
 
 LEFT_AROUND = "some markers around content are left in it"
 LEFT_OUT = "calls of this format cannot be expressed, and are left in content"
@@ -150,16 +65,19 @@ class Call:
 
 def example_fields(fmt: Format, notes: list[str]) -> tuple[dict[str, Any], str]:
     """Return the fields of a template, and the marker that opens reasoning. Note whatever they cannot express."""
-    events = fmt.parser().feed(fmt.example)
+    example = _example_of(fmt)
+    events = fmt.parser().feed(example)
     fields: dict[str, Any] = {}
     opened = _reasoning(fmt, events, fields, notes)
-    said = fmt.parse(fmt.example)
+    said = fmt.parse(example)
     found = calls_of(events)
     made = None
     if found:
-        found[0].before = _first_marker(fmt, found[0].before, said.tool_calls)
-        made = _example_calls(found, _trims_lines(fmt, found[0]), notes)
-        if made is None or not all(_reads_back(made, text, read) for text, read in _variants(fmt, said.tool_calls)):
+        found[0].before = _first_marker(fmt, example, found[0].before, said.tool_calls)
+        made = _example_calls(found, _trims_lines(fmt, example, found[0]), notes)
+        if made is None or not all(
+            _reads_back(made, text, read) for text, read in _variants(fmt, example, said.tool_calls)
+        ):
             made = None
             notes.append(LEFT_OUT)
     if made is not None:
@@ -168,10 +86,20 @@ def example_fields(fmt: Format, notes: list[str]) -> tuple[dict[str, Any], str]:
     content = _example_content(fmt, {thought.get("open"), thought.get("close")})
     if (
         made is not None
-        and _content_of(fmt.example, {**fields, "content": content}).split() != (said.content or "").split()
+        and _content_of(example, {**fields, "content": content}).split() != (said.content or "").split()
     ):
         notes.append(LEFT_AROUND)
     return {**fields, "content": content}, opened
+
+
+def _example_of(fmt: Format) -> str:
+    """Return the output of a format that shows most: several calls, content, reasoning."""
+
+    def shown(text: str) -> tuple[int, bool, bool]:
+        said = fmt.parse(text)
+        return min(len(said.tool_calls), _SIZES), bool(said.content), bool(said.reasoning)
+
+    return max([fmt.example, *(output for _, output, _ in canonical_outputs(fmt))], key=shown)
 
 
 def _content_of(text: str, fields: dict[str, Any]) -> str:
@@ -186,13 +114,13 @@ def _content_of(text: str, fields: dict[str, Any]) -> str:
     return re.sub(closers, " ", text) if closers else text
 
 
-def _first_marker(fmt: Format, before: str, calls: Sequence[ToolCall]) -> str:
+def _first_marker(fmt: Format, example: str, before: str, calls: Sequence[ToolCall]) -> str:
     """Return the text that begins the calls, without the markers that close the text before them."""
-    place = fmt.example.find(before)
+    place = example.find(before)
     found = before
     for at in range(1, len(before)):
         if before[at] in "<[" and before[at - 1] in ">]\n ":
-            read = _only_calls(fmt, fmt.example[place + at :], calls)
+            read = _only_calls(fmt, example[place + at :], calls)
             if read and not read.anomalies:
                 found = before[at:]
     return found
@@ -428,30 +356,30 @@ def _common_end(*texts: str) -> str:
     return found[min(places) :] if places else found
 
 
-def _trims_lines(fmt: Format, call: Call) -> bool:
+def _trims_lines(fmt: Format, example: str, call: Call) -> bool:
     """Return whether the format drops a line break at the edges of a value."""
     if not call.values:
         return False
     _, key, sep, value = call.values[0]
     if sep.endswith("\n"):
         return True
-    text = fmt.example.replace(key + sep + value, f"{key}{sep.rstrip()}\n{value}\n", 1)
+    text = example.replace(key + sep + value, f"{key}{sep.rstrip()}\n{value}\n", 1)
     read = fmt.parse(text).tool_calls
     return bool(read) and read[0].status == "complete" and json.loads(read[0].arguments).get(key) == value
 
 
-def _variants(fmt: Format, calls: Sequence[ToolCall]) -> Iterator[tuple[str, Sequence[ToolCall]]]:
+def _variants(fmt: Format, example: str, calls: Sequence[ToolCall]) -> Iterator[tuple[str, Sequence[ToolCall]]]:
     """Yield the example, the same with other names, and an answer that begins with its calls; each with its calls."""
-    yield fmt.example, calls
-    renamed = fmt.example
+    yield example, calls
+    renamed = example
     for call in calls:
         renamed = renamed.replace(call.name, f"{call.name}_too")
     yield renamed, fmt.parse(renamed).tool_calls
-    first = fmt.example.find(calls[0].name) if calls else 0
+    first = example.find(calls[0].name) if calls else 0
     for place in range(first, -1, -1):  # the shortest answer with these calls and nothing else
-        if read := _only_calls(fmt, fmt.example[place:], calls):
+        if read := _only_calls(fmt, example[place:], calls):
             if not read.anomalies:
-                yield fmt.example[place:], read.tool_calls
+                yield example[place:], read.tool_calls
             break
 
 
