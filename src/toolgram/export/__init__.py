@@ -16,7 +16,7 @@ from typing import Any
 from toolgram.errors import ToolgramError
 from toolgram.export.building import Builder
 from toolgram.export.expressions import NOTHING, Export, Expr, Lit, Note, Token, choice, rest_after, seq
-from toolgram.export.functions import Functions
+from toolgram.export.functions import Functions, with_names
 from toolgram.export.requests import ExportRequest, Tool, export_request
 from toolgram.export.targets import TARGETS, ExportTarget
 from toolgram.formats import Format
@@ -103,24 +103,22 @@ def expression(fmt: Format, request: ExportRequest, prefix: str | None, note: No
             "`canonical:`, to its machine file"
         )
     _check_names(fmt, request.tools)
-    notes: dict[str, None] = {}
-    shared = _shared(fmt, replace(request, tools=(), declared=()), prefix)
-    functions = Functions(fmt.spec, paths, request.tokens) if shared is None else shared.functions
-    functions = functions.of(request.tools, notes.setdefault)
-    outline = shared or _outline(fmt, request, prefix, functions)[0]
+    outline = _outline(fmt, replace(request, tools=(), declared=("",) * bool(request.declared)), prefix)
+    notes = dict.fromkeys(outline.notes)
+    functions = outline.functions.of(request, notes.setdefault)
     root = functions.expanded(outline.root)
-    for words in (*outline.notes, *notes):
+    for words in notes:
         note(words)
     if root == NOTHING:
-        said = "; ".join({**dict.fromkeys(outline.notes), **notes})
+        said = f" ({'; '.join(notes)})" if notes else ""
         what = "such a call" if request.calls else "such an output"
-        raise ToolgramError(f"{fmt.name} cannot write {what}{f' ({said})' * bool(said)}")
-    return root, outline.triggers
+        raise ToolgramError(f"{fmt.name} cannot write {what}{said}")
+    return root, with_names(outline.triggers, [tool.name for tool in request.tools])
 
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """The expression of a request; if the functions share it, what depends on them is a slot."""
+    """The expression of all requests of one kind, in which functions are not filled in."""
 
     root: Expr
     triggers: tuple[str, ...]
@@ -129,21 +127,11 @@ class _Outline:
 
 
 @lru_cache(maxsize=MOST_OUTLINES)
-def _shared(fmt: Format, request: ExportRequest, prefix: str | None) -> _Outline | None:
-    """Return the outline that the functions of all requests of this kind share; None if there is none."""
-    functions = Functions(fmt.spec, fmt.observed_paths, request.tokens)
-    found, is_shared = _outline(fmt, request, prefix, functions, known=False)
-    return found if is_shared else None
-
-
-def _outline(
-    fmt: Format, request: ExportRequest, prefix: str | None, functions: Functions, known: bool = True
-) -> tuple[_Outline, bool]:
-    """Return the outline of a request, for functions that are known or for all; and whether it is one for all."""
+def _outline(fmt: Format, request: ExportRequest, prefix: str | None) -> _Outline:
+    """Return the outline of a request, of which it is only known whether it has functions."""
     notes: dict[str, None] = {}
     start, begun = state_after(fmt, _prefix(fmt, request.reasoning) if prefix is None else prefix)
-    paths = fmt.observed_paths
-    builder = Builder(fmt.spec, paths, request, start, notes.setdefault, functions if known else None)
+    builder = Builder(fmt.spec, fmt.observed_paths, request, start, notes.setdefault)
     root = builder.build()
     # the prompt may end in a complete marker, which may continue; an incomplete marker is text of the prompt
     if begun in fmt.program.literals.values() and (rest := rest_after(root, begun)) != NOTHING:
@@ -151,7 +139,8 @@ def _outline(
     # an engine that constrains lazily starts this grammar at such a word
     triggers = tuple(word for word in builder.triggers if request.calls and rest_after(root, word) != NOTHING)
     rest_after.cache_clear()  # it is for patterns, and would keep whole grammars alive
-    return _Outline(root, triggers, tuple(notes), functions), builder.is_shared
+    functions = Functions(fmt.spec, fmt.observed_paths, request.tokens)
+    return _Outline(root, triggers, tuple(notes), functions)
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:

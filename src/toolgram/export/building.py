@@ -1,9 +1,10 @@
 """Build one expression from a format's observed paths and a request: every output that the model may write.
 
-Strategy: the observed transitions are an automaton. From the name of a call on, its states are copied for each
-function, so that arguments follow its schema, and for the progress of the output (whether there is a call yet, whether
-reasoning must still begin), so that the request decides where an output may end. Free text is one symbol, up to the
-first character that makes it something else. Kleene's algorithm turns the automaton into an expression.
+Strategy: the observed transitions are an automaton. Its states are copied for the progress of the output (whether there
+is a call yet, whether reasoning must still begin), so that the request decides where an output may end. Free text is
+one symbol, up to the first character that makes it something else. Kleene's algorithm turns the automaton into an
+expression. It is the same for all functions: a placeholder represents their names, and slots represent their arguments.
+Between two states that belong to no call is a part that `functions` writes for each function.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 
 from toolgram.errors import ToolgramError
 from toolgram.export import expressions as ex
-from toolgram.export.functions import ARGUMENTS, MEMBERS, NAME, NO_ARGUMENTS, QUOTED_NAME, Functions
 from toolgram.export.requests import ExportRequest
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, first_completion, forbidden_words, rest_of
@@ -24,23 +24,23 @@ from toolgram.observing.observed import BEGIN, Edge, ObservedPaths, stop_tokens
 from toolgram.spec.data import END, TEXT, Literal, Run, Spec, rows_of
 
 _BLANKS = {"", "\n", "\n\n"}  # models write these before and after a call, whatever the template does
-_ANY_NAME = "\ufffe"  # of the function that represents all
 _MOST_JOINED = 6  # fixed texts after each other that are joined
+NO_ARGUMENTS = ex.Slot("no_arguments")
 _ID_LENGTHS = {"mistral_9": (9, WORD[:62])}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state of the automaton: a state of the machine, how it was entered, for which function, and the progress.
+    """A state of the automaton: a state of the machine, how it was entered, and the progress.
 
-    `begun` is False at the beginning of an output. `called` means that there is a call, `due` that reasoning must still
-    begin, `inside` that this is the place between two tagged arguments. `opened` are the triggers of the closing
-    markers that must follow the call.
+    `in_call` means that the function of a call matters for what follows. `begun` is False at the beginning of an
+    output. `called` means that there is a call, `due` that reasoning must still begin, `inside` that this is the place
+    between two tagged arguments. `opened` are the triggers of the closing markers that must follow the call.
     """
 
     state: str
     via: str = ""
-    tool: int = -1
+    in_call: bool = False
     begun: bool = True
     called: bool = False
     due: bool = False
@@ -51,14 +51,8 @@ class Node:
 class Builder:
     """Builds the expression of one request."""
 
-    def __init__(
-        self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: ex.Note,
-        functions: Functions | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, spec: Spec, paths: ObservedPaths, request: ExportRequest, start: str, note: ex.Note) -> None:
         self.spec, self.paths, self.request, self.start, self.note = spec, paths, request, start, note
-        self.functions = functions  # None: one function represents all, and what depends on it is a slot
-        self.declared = request.declared if functions is not None else (_ANY_NAME,)
-        self.is_shared = functions is None  # False as soon as something depends on the functions that is no slot
         self.rows = rows_of(spec)
         self.stops = stop_tokens(spec, paths)
         self.every = [edge for edges in paths.edges.values() for edge in edges]
@@ -88,8 +82,7 @@ class Builder:
             due = False
         if thinks and self.request.reasoning is False:
             self.note("the prompt has opened reasoning already, so it is not forbidden")
-        in_call = (lambda node: node.tool >= 0) if self.functions is None else None
-        return solve(Node(self.start, BEGIN, begun=False, due=due), self._moves, in_call)
+        return solve(Node(self.start, BEGIN, begun=False, due=due), self._moves, lambda node: node.in_call)
 
     # --- the states -----------------------------------------------------------------------------------------------
 
@@ -163,20 +156,15 @@ class Builder:
             for lead in sorted({edge.lead, *(_BLANKS if follows and edge.lead in _BLANKS else ())}):
                 yield from self._step(node, edge, lead)
         if self._may_end(node) and END not in missed:
-            always = edges if node.tool < 0 else [edge for edge in edges if "no_arguments" not in edge.actions]
+            always = [edge for edge in edges if not node.in_call or "no_arguments" not in edge.actions]
             sure = self._ends_of(always, follows)
             for lead in sorted(self._ends_of(edges, follows)):
-                yield ex.seq(ex.Lit(lead), ex.EMPTY if lead in sure else self._part(NO_ARGUMENTS, node.tool)), None
+                yield ex.seq(ex.Lit(lead), ex.EMPTY if lead in sure else NO_ARGUMENTS), None
 
     def _ends_of(self, edges: list[Edge], follows: bool) -> set[str]:
         """Return the blanks with which an output may end."""
         ends = {edge.lead for edge in edges if self._ends(edge)}
         return ends | _BLANKS if "" in ends and follows and not self.request.named else ends
-
-    def _part(self, part: str, tool: int, *at: Any) -> ex.Expr:
-        """Return what depends on the function of a call, or a slot for it."""
-        slot = ex.Slot(part, at)
-        return slot if self.functions is None else self.functions.fill(slot, tool)
 
     def _may_end(self, node: Node) -> bool:
         return not node.due and (node.called or not self.request.required)
@@ -186,36 +174,34 @@ class Builder:
         if self._ends(edge):
             return
         spec = self.spec
-        tools: list[int] = [node.tool]
-        early = node.tool < 0 and spec.states[edge.dest].meaning == "arguments"  # the name follows the arguments
+        of_call = node.in_call
+        early = not of_call and spec.states[edge.dest].meaning == "arguments"  # the name follows the arguments
         if "name" in edge.actions or early:
             if not self.request.calls or node.due or (node.called and not self.request.parallel):
                 return
-            if node.tool < 0 or node.state not in self.late:
-                self.is_shared &= node.tool < 0
-                tools = list(range(1 if self.functions is None else len(self.functions.tools)))
+            assert not (of_call and node.state not in self.late), ("ACROSS", node, edge)
+            of_call = True
         meaning = spec.states[edge.dest].meaning
         if meaning == "reasoning" and self.request.reasoning is False:
             return
         if meaning == "content" and node.due and self._is_text(edge.dest):
             return
-        for tool in tools:
-            label, state, via = self._label(node, edge, tool)
-            if label == ex.NOTHING:
-                continue
-            due = node.due and meaning != "reasoning"
-            yield ex.seq(ex.Lit(lead), label), self._enter(node, edge, tool, state, via, due)
+        label, state, via = self._label(edge, of_call)
+        if label == ex.NOTHING:
+            return
+        due = node.due and meaning != "reasoning"
+        yield ex.seq(ex.Lit(lead), label), self._enter(node, edge, of_call, state, via, due)
 
-    def _enter(self, node: Node, edge: Edge, tool: int, state: str, via: str, due: bool) -> Node:
+    def _enter(self, node: Node, edge: Edge, in_call: bool, state: str, via: str, due: bool) -> Node:
         called = node.called or "name" in edge.actions
         if "name" in edge.actions and node.state in self.late:
-            tool = -1  # its arguments are already written
+            in_call = False  # its arguments are already written
         if not self.request.required and self.request.parallel and self.request.answer is None:
             called = False  # it makes no difference
         opened = self.paths.open_after(node.opened, edge.trigger)
         if self._is_text(state) and not opened:
             return Node(self.like(state), called=called, due=due)
-        return Node(state, via, tool if state in self.concerned else -1, True, called, due, opened=opened)
+        return Node(state, via, in_call and state in self.concerned, True, called, due, opened=opened)
 
     def _concerned(self) -> set[str]:
         """Return the states in which it matters which function is called: its arguments or its name come later."""
@@ -254,20 +240,19 @@ class Builder:
                     pending.append(edge.dest)
         return found if named else set()
 
-    def _label(self, node: Node, edge: Edge, tool: int) -> tuple[ex.Expr, str, str]:
+    def _label(self, edge: Edge, of_call: bool) -> tuple[ex.Expr, str, str]:
         """Return the text of a transition, its destination, and the trigger by which that state is entered."""
         spec, trigger = self.spec, edge.trigger
         via = "" if _ends_arguments(edge) else trigger
         shape = spec.terminals.get(trigger)
-        if tool >= 0 and spec.states[edge.dest].meaning == "arguments":
-            return self._arguments(edge.dest, trigger.startswith("string "), tool)
-        if trigger == "object_empty" or ("no_arguments" in edge.actions and tool >= 0):
-            may_be_empty = self._part(NO_ARGUMENTS, tool) if tool >= 0 else ex.NOTHING
-            return ex.seq(self.written(edge.text), may_be_empty), edge.dest, via
-        if isinstance(shape, Run) and tool >= 0 and (trigger, "name") in self.acts:
-            return self._part(NAME, tool, shape.pattern), edge.dest, via
-        if "name" in edge.actions and tool >= 0:
-            return self._part(QUOTED_NAME, tool), edge.dest, via
+        if of_call and spec.states[edge.dest].meaning == "arguments":
+            return self._arguments(edge.dest, trigger.startswith("string "))
+        if trigger == "object_empty" or ("no_arguments" in edge.actions and of_call):
+            return ex.seq(self.written(edge.text), NO_ARGUMENTS if of_call else ex.NOTHING), edge.dest, via
+        if isinstance(shape, Run) and of_call and (trigger, "name") in self.acts:
+            return ex.Lit(ex.ANY_NAME), edge.dest, via
+        if "name" in edge.actions and of_call:
+            return ex.Lit(f'"{ex.ANY_NAME_IN_JSON}"'), edge.dest, via
         if "call_id" in edge.actions or (trigger.startswith("string ") and (trigger, "call_id") in self.acts):
             return self._id(shape, quoted=trigger.startswith("string ")), edge.dest, via
         if isinstance(shape, Run) and not edge.text.isspace():
@@ -283,8 +268,8 @@ class Builder:
 
     # --- arguments as one value -----------------------------------------------------------------------------------
 
-    def _arguments(self, state: str, quoted: bool, tool: int) -> tuple[ex.Expr, str, str]:
-        """Return the whole arguments of a call of a tool, and the state after them."""
+    def _arguments(self, state: str, quoted: bool) -> tuple[ex.Expr, str, str]:
+        """Return the whole arguments of a call, and the state after them."""
         closing = next(iter(self.paths.edges.get(state, ())), None)
         if closing is None:
             return ex.NOTHING, state, ""
@@ -293,7 +278,7 @@ class Builder:
                 "this format writes arguments as a JSON string; they are exported as an object, which is read as well"
             )
         via = "" if _ends_arguments(closing) else closing.trigger
-        return self._part(ARGUMENTS, tool, state), closing.dest, via
+        return ex.Slot("arguments", (state,)), closing.dest, via
 
     # --- arguments one by one -------------------------------------------------------------------------------------
 
@@ -310,20 +295,18 @@ class Builder:
             )
         inside = replace(node, state=waiting, via="", inside=True)
         later = tuple(each for each in self.paths.edges.get(waiting, ()) if "close_arguments" not in each.actions)
-        empty = self._part(NO_ARGUMENTS, node.tool)
         at_once = [edge for edge in opening if edge.dest == waiting and "argument_key" not in edge.actions]
         for edge in at_once:  # the arguments are open before the first argument
             label = ex.seq(ex.Lit(edge.lead), self.written(edge.text))
-            members = self._part(MEMBERS, node.tool, later, later, waiting)
-            yield ex.seq(label, empty), inside
-            yield ex.seq(label, members), inside
+            yield ex.seq(label, NO_ARGUMENTS), inside
+            yield ex.seq(label, ex.Slot("members", (later, later, waiting))), inside
         rest = [edge for edge in opening if edge not in at_once]
         for edge in rest:  # the arguments are opened, and closed again without any argument
             closes = any("close_arguments" in each.actions for each in self.paths.edges.get(edge.dest, ()))
             if closes:
-                yield ex.seq(ex.Lit(edge.lead), self.written(edge.text), empty), replace(inside, state=edge.dest)
+                yield ex.seq(ex.Lit(edge.lead), self.written(edge.text), NO_ARGUMENTS), replace(inside, state=edge.dest)
         if rest:
-            yield self._part(MEMBERS, node.tool, tuple(rest), later, waiting), inside
+            yield ex.Slot("members", (tuple(rest), later, waiting)), inside
 
     def _waiting(self) -> str | None:
         """Return the state between two arguments: the one from which the arguments are closed."""
@@ -346,11 +329,12 @@ class Builder:
             alike = {state}
             if self._is_content(state):  # one for all answers
                 alike.update(filter(self._is_content, self.paths.texts))
-            words = chain(*(forbidden_words(self.spec, self.rows, each, self.declared) for each in alike))
+            declared = [ex.ANY_NAME] * bool(self.request.declared)
+            found = chain(*(forbidden_words(self.spec, self.rows, each, declared) for each in alike))
+            words = [word.replace(f'"{ex.ANY_NAME}"', f'"{ex.ANY_NAME_IN_JSON}"') for word in found]
             special = [self.spec.terminals[trigger] for trigger in self.spec.special_tokens]
             markers = {shape.text for shape in special if isinstance(shape, Literal)}
             kept = {word for word in words if word not in markers or self.request.tokens.is_text(word)}
-            self.is_shared &= not any(_ANY_NAME in word for word in kept)
             self._note_on_words(state, kept)
             self.known_forbidden[state] = ex.Forbidden(tuple(sorted(kept)))
         return self.known_forbidden[state]
@@ -364,7 +348,7 @@ class Builder:
         row = self.rows[self.rows[state][TEXT].dest]
         if not {"start_map item", "start_array"}.isdisjoint(row):
             some, none = "text holds no declared name as a call has it", "without functions, text may hold what is one"
-            self.note(f"calls have no marker: {some if self.declared else none}")
+            self.note(f"calls have no marker: {some if self.request.declared else none}")
 
     def _text_edges(self, state: str) -> list[Edge]:
         """Return the transitions out of free text in a state: those observed there, and fitting ones of other text."""
@@ -462,7 +446,6 @@ class Builder:
     ) -> Iterator[tuple[ex.Expr, Node | None]]:
         """Yield free text up to a transition, which begins at the first character that can no longer be text."""
         head, rest = ex.split(label)
-        self.is_shared &= not isinstance(head, ex.Slot)
         if isinstance(head, ex.Token):
             self._begins(head.text, dest, calling)
             yield ex.seq(ex.Text(forbidden), label), dest
@@ -493,7 +476,6 @@ class Builder:
         if dest is None or self._is_text(dest.state):
             return None
         moves = [(*ex.split(label), following) for label, following in self._moves(dest)]
-        self.is_shared &= not any(isinstance(head, ex.Slot) for head, _, _ in moves)
         fixed = [(head.text, rest, following) for head, rest, following in moves if isinstance(head, ex.Lit)]
         return fixed if len(fixed) == len(moves) else None
 

@@ -7,6 +7,7 @@ beginning of alternatives written once. `NOTHING` is what no text matches: alter
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -212,7 +213,7 @@ class Break(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Slot(Expr):
-    """What depends on the function of a call. `part` says what it is, and `at` has what else decides it."""
+    """What depends on a function or an argument. `part` says what is written there, and `at` what else decides it."""
 
     part: str
     at: tuple[Any, ...] = ()
@@ -299,9 +300,28 @@ def star(body: Expr) -> Expr:
     return body if isinstance(body, Star) else Star(body)
 
 
+# These represent the name of a function, and what JSON has of it: halves of a pair, which no marker and no name has.
+ANY_NAME, ANY_NAME_IN_JSON = "\ud800", "\ud801"
+
+
+def has_name(text: str) -> bool:
+    """Return whether a text has the name of a function."""
+    return ANY_NAME in text or ANY_NAME_IN_JSON in text
+
+
+def named(text: str, name: str) -> str:
+    """Return a text with the name of a function in its place."""
+    return text.translate({ord(ANY_NAME): name, ord(ANY_NAME_IN_JSON): json.dumps(name, ensure_ascii=False)[1:-1]})
+
+
 def each_function(body: Expr) -> Expr:
     """Return an expression for each function, if it depends on the function."""
-    return EachFunction(body) if any(isinstance(each, Slot) for each in inside(body)) else body
+    return EachFunction(body) if any(map(_depends, inside(body))) else body
+
+
+def _depends(expr: Expr) -> bool:
+    text = expr.text if isinstance(expr, Lit) else expr.closer if isinstance(expr, Text) else ""
+    return isinstance(expr, Slot) or has_name(text)
 
 
 def optional(body: Expr) -> Expr:
@@ -439,9 +459,9 @@ def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
     return expr
 
 
-def filled(expr: Expr, parts: Mapping[Expr, Expr]) -> Expr:
-    """Return an expression with other parts in place of some."""
-    return parts[expr] if expr in parts else rebuilt(expr, lambda each: filled(each, parts))
+def filled(expr: Expr, written: Callable[[Slot], Expr]) -> Expr:
+    """Return an expression with what is written in each of its slots."""
+    return written(expr) if isinstance(expr, Slot) else rebuilt(expr, lambda each: filled(each, written))
 
 
 def inside(root: Expr) -> Iterator[Expr]:

@@ -1,13 +1,12 @@
 """What depends on the function of a call: its name, and its arguments as one value or one by one.
 
-Strategy: the automaton of a format is the same for every function, except for a few labels. These are slots in an
-expression, which is made once for a format and a kind of request (`building`), and filled in for each function.
+Strategy: the expression of a format is made once for each kind of request (`building`). In it, a half of a surrogate
+pair represents the name of a function, because no name and no marker contains one. Arguments are slots. Here both are
+filled in for each function.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from copy import copy
 from functools import cache
@@ -17,53 +16,59 @@ from toolgram.export import expressions as ex
 from toolgram.export.arguments import keyword_arguments, schema_text
 from toolgram.export.markers import Tokens
 from toolgram.export.notations import PYTHON, WORDS
-from toolgram.export.requests import Tool
+from toolgram.export.requests import ExportRequest, Tool
 from toolgram.export.tagged_arguments import TaggedArguments, noting
 from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.spec.data import Spec
 
-# The parts of slots; each one is a method of `Functions`, which takes the function and the rest of the slot.
-NAME, QUOTED_NAME, NO_ARGUMENTS, ARGUMENTS, MEMBERS = "name", "quoted_name", "no_arguments", "arguments", "members"
+
+def with_names(words: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...]:
+    """Return some words: one that has a name, with each of the names."""
+    if not any(map(ex.has_name, words)):
+        return words
+    return tuple(ex.named(word, name) for word in words for name in (names if ex.has_name(word) else ("",)))
 
 
 class Functions:
-    """The functions of a request, and what each of them writes in a slot."""
+    """The functions of a request, and what each of them writes."""
 
     def __init__(self, spec: Spec, paths: ObservedPaths, tokens: Tokens) -> None:
         self.spec, self.paths = spec, paths
         self.tools: Sequence[Tool] = ()
+        self.names: Sequence[str] = ()
         self.tagged = TaggedArguments(spec, paths, str, tokens)
-        self.fill = cache(self._fill)
+        self.forbidden = cache(self._forbidden)
 
-    def of(self, tools: Sequence[Tool], note: ex.Note) -> Self:
+    def of(self, request: ExportRequest, note: ex.Note) -> Self:
         """Return the functions of a request."""
         found = copy(self)
-        found.tools, found.tagged = tools, self.tagged.noting(note)
-        found.fill = cache(found._fill)
+        found.tools, found.names, found.tagged = request.tools, request.declared, self.tagged.noting(note)
+        found.forbidden = cache(found._forbidden)
         return found
 
     def expanded(self, root: ex.Expr) -> ex.Expr:
-        """Return an expression without slots: what depends on the function is written for each of them."""
-        if isinstance(root, ex.EachFunction):
-            return ex.choice(*self.options(root))
+        """Return an expression in which each part of a call is written for each function."""
+        match root:
+            case ex.EachFunction():
+                return ex.choice(*(self._of(tool, root.body) for tool in self.tools))
+            case ex.Text():
+                return ex.Text(self.forbidden(root.forbidden), root.closer, root.within)
         return ex.rebuilt(root, self.expanded)
 
-    def options(self, each: ex.EachFunction) -> list[ex.Expr]:
-        """Return a part of a call for each function."""
-        slots = [part for part in ex.inside(each.body) if isinstance(part, ex.Slot)]
-        return [ex.filled(each.body, {slot: self.fill(slot, at) for slot in slots}) for at in range(len(self.tools))]
+    def _of(self, tool: Tool, expr: ex.Expr) -> ex.Expr:
+        """Return an expression for one function."""
+        match expr:
+            case ex.Slot():
+                found: ex.Expr = getattr(self, expr.part)(tool, *expr.at)
+                return found
+            case ex.Lit():
+                return ex.Lit(ex.named(expr.text, tool.name))
+            case ex.Text():
+                return ex.Text(self.forbidden(expr.forbidden), ex.named(expr.closer, tool.name), expr.within)
+        return ex.rebuilt(expr, lambda each: self._of(tool, each))
 
-    def _fill(self, slot: ex.Slot, at: int) -> ex.Expr:
-        found: ex.Expr = getattr(self, slot.part)(self.tools[at], *slot.at)
-        return found
-
-    def name(self, tool: Tool, pattern: str) -> ex.Expr:
-        """Return the name, if it is one there."""
-        return ex.Lit(tool.name) if re.fullmatch(pattern, tool.name) else ex.NOTHING
-
-    def quoted_name(self, tool: Tool) -> ex.Expr:
-        """Return the name in quotes."""
-        return ex.Lit(json.dumps(tool.name, ensure_ascii=False))
+    def _forbidden(self, forbidden: ex.Forbidden) -> ex.Forbidden:
+        return ex.Forbidden(with_names(forbidden.words, self.names))
 
     def no_arguments(self, tool: Tool) -> ex.Expr:
         """Return the empty text if a call may have no arguments."""

@@ -12,14 +12,13 @@ N = TypeVar("N", bound=Hashable)
 
 
 def solve(
-    first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]], in_call: Callable[[N], bool] | None = None
+    first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]], in_call: Callable[[N], bool] = lambda node: False
 ) -> Expr:
     """Return the expression of the first state. The other states are replaced by their equations, one by one.
 
     `moves` returns where a state leads, and the expression on the way; None is the end. The state with the fewest paths
-    through it comes first. So the remaining loops are those of states with many paths, and the part that belongs to one
-    function is written once. With `in_call`, the states of which it is true come before all others: what is then
-    between two others is a part of one call, which is written for each function.
+    through it comes first, so the remaining loops are those of states with many paths. The states inside of a call come
+    before all others: what is then between two others is a part of one call, which is written for each function.
     """
     nodes, rows = _equations(first, moves)
     users: list[dict[int, None]] = [{} for _ in rows]  # in their order, which is that of the text
@@ -27,12 +26,11 @@ def solve(
         for dest in row:
             if dest >= 0:
                 users[dest][at] = None
-    inner = {at for at, node in enumerate(nodes) if at and in_call is not None and in_call(node)}
+    inner = {at for at, node in enumerate(nodes) if at and in_call(node)}
     outer = {*range(1, len(rows))} - inner
-    if in_call is not None:
-        _replace(rows, users, inner)
-        for at in (0, *outer):
-            rows[at] = {dest: [*map(each_function, labels)] for dest, labels in rows[at].items()}
+    _replace(rows, users, inner)
+    for at in (0, *outer):
+        rows[at] = {dest: [*map(each_function, labels)] for dest, labels in rows[at].items()}
     _replace(rows, users, outer)
     return _equation(rows, 0).get(-1, NOTHING)
 

@@ -101,24 +101,22 @@ class TaggedArguments:
 
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> ex.Expr:
         """Return one argument, from the edge that begins it to the place where another may begin."""
-        skeleton, labels = self.skeleton(edge, waiting)
-        made: dict[ex.Expr, ex.Expr] = {}
-        for slot, (each, begins) in labels.items():
-            made[slot] = self._key_label(each, key) if begins else self._value_label(tool, each, key, declared)
-        return ex.filled(skeleton, made)
 
-    def _skeleton(self, edge: Edge, waiting: str) -> tuple[ex.Expr, dict[ex.Ref, tuple[Edge, bool]]]:
-        """Return what all arguments have in common, with slots for what depends on the argument, and their edges."""
-        labels: dict[ex.Ref, tuple[Edge, bool]] = {}
+        def written(slot: ex.Slot) -> ex.Expr:
+            each = slot.at[0]
+            return self._key_label(each, key) if slot.part == "key" else self._value_label(tool, each, key, declared)
+
+        return ex.filled(self.skeleton(edge, waiting), written)
+
+    def _skeleton(self, edge: Edge, waiting: str) -> ex.Expr:
+        """Return what all arguments have in common, with slots for what depends on the argument."""
 
         def label(each: Edge) -> ex.Expr:
+            if each == edge:
+                return ex.Slot("key", (each,))
             state = self.spec.states[each.source]
-            depends = state.meaning == "value" or state.echo or each == edge
-            if not depends and not isinstance(self.spec.terminals.get(each.trigger), Run):
-                return self.tokens.written(each.text)
-            slot = ex.Ref(repr((each.source, each.trigger, each.text)))
-            labels[slot] = each, each == edge
-            return slot
+            depends = state.meaning == "value" or state.echo or isinstance(self.spec.terminals.get(each.trigger), Run)
+            return ex.Slot("value", (each,)) if depends else self.tokens.written(each.text)
 
         def moves(place: _Place) -> Iterator[tuple[ex.Expr, _Place | None]]:
             if place == first:
@@ -135,7 +133,7 @@ class TaggedArguments:
                 yield ex.seq(ex.Lit(each.lead), ex.EMPTY if echoed else label(each)), _Place(each.dest, echoes)
 
         first = _Place("")
-        return solve(first, moves), labels
+        return solve(first, moves)
 
     def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
         shape = self.spec.terminals.get(edge.trigger)
