@@ -3,10 +3,11 @@
 Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines. Their tests run
 once to find out which of them run each line, and how long each takes; that is kept until a file is another one. Each
 change is made in a copy of the repository. The tests that run its lines, or of a machine those of the formats that are
-made of it, run there until one fails, in two processes: first those of the suite, then the quickest case of each test,
-then the next ones. The cases of the suite are read whole at first; if all pass, they are read in every way to split
-them. Both rounds together have a minute of processor time. A change that all of them pass survives, and so does one
-with slower tests; a test that no longer ends has noticed it. Results are kept: a run that was stopped goes on.
+made of it, run there until one fails, in two processes: first those that run the fewest lines, then the suite, then the
+quickest case of each test, then the next ones. The cases of the suite are read whole at first; if all pass, they are
+read in every way to split them. Both rounds together have a minute of processor time. A change that all of them pass
+survives, and so does one with slower tests; a test that no longer ends has noticed it. Results are kept: a run that was
+stopped goes on.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -41,6 +42,7 @@ LONGEST = 20  # seconds of a test, which take a few at the most
 BAR = 0.95
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 MOST_TESTS = 400  # of a process
+FOCUSED = 100  # tests that run little else than what is changed
 # The tests that are asked. To ask all of them what they run would take an hour.
 TESTS = (
     "tests/test_suite.py", "tests/test_explain.py", "tests/islands", "tests/deviations", "tests/formats",
@@ -166,10 +168,12 @@ def mutants(seed: int, count: int) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Runs:
-    """What the tests did once: how long each took, by its id, and which of them ran each line of each module."""
+    """What the tests did once: how long each took, by its id, which of them ran each line of each module, and how many
+    lines each ran."""
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, list[str]]]
+    counts: Mapping[str, int]
 
 
 @cache
@@ -191,7 +195,10 @@ def runs() -> Runs:
     data = CoverageData(str(kept / "lines"))
     data.read()
     lines = {str(Path(file).relative_to(copy)): data.contexts_by_lineno(file) for file in data.measured_files()}
-    return Runs(seconds, lines)
+    counts = Counter[str]()
+    for each in chain.from_iterable(rows.values() for rows in lines.values()):
+        counts.update(each)
+    return Runs(seconds, lines, counts)
 
 
 def tests_of(mutant: Mutant) -> list[list[str]]:
@@ -210,7 +217,8 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
     for each in sorted(found & known.seconds.keys(), key=lambda each: (known.seconds[each], each)):
         asked[each.partition("[")[0]] += 1
         turns[each] = asked[each.partition("[")[0]]
-    chosen = sorted(turns, key=lambda each: ("test_suite" not in each, turns[each]))
+    focused = {*sorted(turns, key=lambda each: known.counts.get(f"{each}|run", 0))[:FOCUSED]}
+    chosen = sorted(turns, key=lambda each: (each not in focused, "test_suite" not in each, turns[each]))
     return [chosen[at::2][:MOST_TESTS] for at in range(2) if chosen[at::2]]
 
 

@@ -71,6 +71,8 @@ def test_a_delta_may_be_none_and_no_bytes(name: str) -> None:
         events += parser.feed(text[at : at + 3])
         wanted += plain.feed(text[at : at + 3])
     assert without_ids([*events, *parser.close("stop")]) == without_ids([*wanted, *plain.close("stop")])
+    with pytest.raises(toolgram.ToolgramError, match="the parser is closed"):
+        parser.feed("")
 
 
 # --- keys that come twice, in arguments that are kept and in those that are not -------------------------------------

@@ -41,8 +41,8 @@ def test_the_tests_of_a_change_are_those_that_run_its_line_and_of_a_machine_thos
     change = Mutant("src/toolgram/limits.py", text.index("64"), "64", "65")
     line = text.count("\n", 0, change.at) + 1
     seconds = {"slow": 2.0, "quick": 1.0, "other": 0.0, "t[hermes]": 0.0, "t[whole-hermes-1]": 1.0, "t[gpt_oss]": 0.0}
-    known = mutants.Runs(seconds, {change.file: {line: ["slow|run", "quick|setup"], line + 1: ["other|run"]}})
-    monkeypatch.setattr(mutants, "runs", lambda: known)
+    lines = {change.file: {line: ["slow|run", "quick|setup"], line + 1: ["other|run"]}}
+    monkeypatch.setattr(mutants, "runs", lambda: mutants.Runs(seconds, lines, {"slow|run": 1}))
     assert mutants.tests_of(change) == [["quick"], ["slow"]]
     fragment = next(iter((mutants.ROOT / "machines").glob("**/json_call_list.yaml")))
     change = Mutant(str(fragment.relative_to(mutants.ROOT)), 0, "", "")

@@ -12,28 +12,11 @@ from tests.integrations.cases import TOOLS, cases
 from toolgram.export.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template
 
 
-def test_json_in_tags_and_a_thought() -> None:
+def test_the_header_of_a_derived_format_is_the_anchor() -> None:
     written = write_response_template(derived("thinking_opened"))
-    fields = written.template["fields"]
     assert written.template["start_anchor"] == "<|assistant|>\n"
-    assert fields["thinking"] == {"open": "<think>", "close": "</think>", "content": "text"}
-    assert (fields["tool_calls"]["close_pattern"], fields["tool_calls"]["content"]) == (r"</tool_call>\s*", "json")
-    assert re.fullmatch(fields["tool_calls"]["open_pattern"], "\n<tool_call>")
-    assert fields["tool_calls"]["transform"]["function"] == {
-        "name": "{content.name}",
-        "arguments": "{content.arguments}",
-    }
-    assert re.fullmatch(fields["content"]["close_pattern"], "\n<|end|>")
-
-
-def test_tags_with_arguments() -> None:
-    calls = write_response_template(derived("null_omitted")).template["fields"]["tool_calls"]
-    match = re.match(calls["open_pattern"], "<f=look_up><a=x>1</a></f>")
-    assert match is not None
-    assert match["name"] == "look_up"
-    pair = re.search(calls["content_args"]["tag_pattern"], "<a=x>1</a>")
-    assert pair is not None
-    assert (pair["key"], pair["value"]) == ("x", "1")
+    assert written.template["fields"]["thinking"] == {"open": "<think>", "close": "</think>", "content": "text"}
+    assert written.template["fields"]["tool_calls"]["close_pattern"] == r"</tool_call>\s*"
 
 
 @pytest.mark.parametrize("name", ["python_calls", "bare_lines"])

@@ -103,11 +103,6 @@ def test_the_matcher_itself(root: ex.Expr, good: tuple[str, ...], bad: tuple[str
     assert [text for text in bad if oracle.accepts(root, text)] == []
 
 
-def test_what_repeats_before_a_part_is_written_after_it() -> None:
-    one, other = ex.class_of("a"), ex.class_of("b")
-    assert ex.seq(ex.star(ex.seq(one, other)), one, A) == ex.seq(one, ex.star(ex.seq(other, one)), A)
-
-
 def test_a_difference_is_found() -> None:
     """A grammar in which one character is wrong is not the language of the expression."""
     fmt = toolgram.get_format("hermes")

@@ -1,7 +1,9 @@
 """Exports compiled by `Export.compile`, and the logits processor: in the engines, and in transformers where it is."""
 
+import sys
 from importlib.metadata import distributions
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
@@ -59,6 +61,14 @@ class Scores:
     def tolist(self) -> Any:
         """The rows as lists."""
         return self.rows.tolist()
+
+
+def test_a_tokenizer_of_transformers_is_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llguidance", reason="the engines are not here: make test installs them")
+    tokenizer = Engines().llguidance.tokenizer
+    monkeypatch.setitem(sys.modules, "llguidance.hf", SimpleNamespace(from_tokenizer=lambda given: given.engine))
+    made = toolgram.get_format("hermes").export("llguidance", TOOLS, "required", prefix="")
+    assert made.compile(SimpleNamespace(engine=tokenizer)).accepts(CALL.encode())
 
 
 @pytest.mark.parametrize("target", ENGINES)

@@ -236,7 +236,7 @@ _NO_TEXT = Lit("")
 def seq(*parts: Expr) -> Expr:
     """Return a simplified sequence."""
     flat: list[Expr] = []
-    text, starred = "", False  # the fixed texts that the next part follows; whether a part is repeated
+    text = ""  # the fixed texts that the next part follows
     for part in parts:
         if part is NOTHING:
             return NOTHING
@@ -248,26 +248,9 @@ def seq(*parts: Expr) -> Expr:
                 flat.append(Lit(text))
                 text = ""
             flat.append(each)
-            starred = starred or type(each) is Star
     if text:
         flat.append(Lit(text))
-    if starred:
-        _turn(flat)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
-
-
-def _turn(parts: list[Expr]) -> None:
-    """Rewrite `(x a)* x b` as `x (a x)* b`, which contains x once less."""
-    for at, part in enumerate(parts[:-1]):
-        if not isinstance(part, Star) or not isinstance(part.body, Seq):
-            continue
-        body, same = part.body, 0
-        while same < min(len(body.parts) - 1, len(parts) - at - 1) and body.parts[same] == parts[at + 1 + same]:
-            same += 1
-        if same:
-            head, tail = body.parts[:same], body.parts[same:]
-            parts[at : at + 1 + same] = [*head, Star(seq(*tail, *head))]
-            return
 
 
 def choice(*options: Expr) -> Expr:
