@@ -27,7 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, chain
 from pathlib import Path
 from xml.etree import ElementTree
@@ -238,11 +238,6 @@ def _environment(place: Path, cuts: str = ROUNDS[0]) -> dict[str, str]:
     return {**os.environ, **own}
 
 
-def limited() -> None:
-    """End the process after its processor time."""
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-
-
 def copied() -> Path:
     """A copy of the repository, with what the build has written beside it."""
     place = HOME / "copy"
@@ -277,7 +272,7 @@ def _round(chosen: list[list[str]], place: Path, cuts: str) -> str:
             env=_environment(place, cuts),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=limited,
+            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, SECONDS)),
         )
         for tests in chosen
     ]

@@ -179,7 +179,8 @@ def test_a_grammar_is_sent_where_a_call_is_required(llama: str) -> None:
     client.chat.completions.create(model="m", messages=USER, tools=[TOOL])
     assert "grammar" not in LLAMA.bodies[-1]
     named: Any = {"type": "function", "function": {"name": "add"}}
-    for choice in ("required", named):
+    allowed: Any = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}}
+    for choice in ("required", named, allowed):
         client.chat.completions.create(model="m", messages=USER, tools=[TOOL], tool_choice=choice)
         assert "root ::=" in LLAMA.bodies[-1]["grammar"]
     form: Any = {"type": "json_schema", "json_schema": {"name": "n", "schema": PARAMETERS}}
@@ -221,6 +222,7 @@ def test_the_small_endpoints(llama: str) -> None:
     assert 'toolgram_requests_total{api="chat",status="200"}' in metrics
     assert "toolgram_answers_in_flight 0.0" in metrics
     assert 'toolgram_answer_seconds_count{api="chat"}' in metrics
+    assert float(metrics.partition('toolgram_tokens_total{kind="prompt"}')[2].split()[0]) > 0
 
 
 @pytest.mark.parametrize("answers", [1, 3])

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -27,7 +26,6 @@ from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES,
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
 Sides = tuple[Side, ...]
 
-_MOST_COMPARED = 40  # alternatives of `oneOf`
 _ALTERNATIVES = (("anyOf", 1), ("oneOf", 2))
 _TAKEN, _FOLLOWED = 3, 4  # whether alternatives were taken, and whether references were followed
 _PLAIN: dict[str, tuple[str, ...]] = {
@@ -60,8 +58,8 @@ class _Normaliser:
         self.places: dict[tuple[tuple[int, int], ...], Place] = {}
         self.pending: list[tuple[Place, Sides, int]] = []
         self.every: list[Place] = []
-        self.kept: list[Any] = []  # parts made here, alive as long as their ids are keys
         self.exclusive: list[tuple[Any, list[Place]]] = []  # the alternatives of `oneOf`
+        self.kept: list[Any] = []  # parts made here, alive as long as their ids are keys
 
     def note(self, raw: Any, words: str) -> None:
         """Add a note with the path of a part."""
@@ -79,8 +77,9 @@ class _Normaliser:
         while self.pending:
             self._fill(*self.pending.pop())
         for raw, options in self.exclusive:
-            if len(options) > _MOST_COMPARED or not all(one.excludes(other) for one, other in combinations(options, 2)):
-                self.note(raw, "oneOf is read as anyOf: a value may fit several of its alternatives")
+            kinds = [each.kind.replace("integer", "number") for option in options for each in option.alternatives()]
+            if "" in kinds or len({*kinds}) < len(kinds):
+                self.note(raw, "oneOf is read as anyOf: whether a value fits several alternatives is not checked")
         removed_impossible(self.every)
         if root.impossible:
             raise self.document.error("", "no value fits this schema" + (f" and is an {only}" if only else ""))

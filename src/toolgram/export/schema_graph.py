@@ -35,11 +35,6 @@ class Place:
     further: Place | None = None  # None if no other names are allowed
     impossible: bool = False
 
-    def excludes(self, other: Place) -> bool:
-        """Return whether certainly no value fits both places."""
-        ones, others = list(self.alternatives()), list(other.alternatives())
-        return all(_exclude(one, another) for one in ones for another in others)
-
     def alternatives(self) -> Iterator[Place]:
         """Yield the places with a type or values of their own."""
         pending, seen = [self], set()
@@ -61,29 +56,6 @@ class Place:
         yield from self.properties.values()
         yield from self.patterns.values()
         yield from (each for each in (self.rest, self.names, self.further) if each is not None)
-
-
-_OVERLAP = {"integer": "number"}
-
-
-def _exclude(one: Place, other: Place) -> bool:
-    if one.anything or other.anything:
-        return False
-    if one.values is not None or other.values is not None:
-        values, place = (one.values, other) if one.values is not None else (other.values, one)
-        return not any(fits(value, place) for value in values or ())
-    if _OVERLAP.get(one.kind, one.kind) != _OVERLAP.get(other.kind, other.kind):
-        return True
-    if one.kind != "object":
-        return False
-    for mine, theirs in ((one, other), (other, one)):
-        for name in mine.required:
-            there = theirs.properties.get(name)
-            if there is None and theirs.further is None and not theirs.patterns:
-                return True
-            if there is not None and mine.properties[name].values is not None and there.values is not None:
-                return mine.properties[name].excludes(there)
-    return False
 
 
 _LONGEST_MATCHED = 1000
