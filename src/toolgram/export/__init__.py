@@ -139,8 +139,7 @@ def _outline(fmt: Format, request: ExportRequest, prefix: str | None) -> _Outlin
     # an engine that constrains lazily starts this grammar at such a word
     triggers = tuple(word for word in builder.triggers if request.calls and rest_after(root, word) != NOTHING)
     rest_after.cache_clear()  # it is for patterns, and would keep whole grammars alive
-    functions = Functions(fmt.spec, fmt.observed_paths, request.tokens)
-    return _Outline(root, triggers, tuple(notes), functions)
+    return _Outline(root, triggers, tuple(notes), Functions(fmt.spec, fmt.observed_paths, request.tokens))
 
 
 def _prefix(fmt: Format, reasoning: bool | None) -> str:

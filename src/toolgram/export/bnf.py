@@ -30,10 +30,6 @@ class BnfWriter(RuleWriter):
         """Return a class in brackets."""
         return Piece(written_class(expr.ranges, _in_class, ANY_CHARACTER))
 
-    def spell(self, name: str) -> str:
-        """Return a name with underscores, as xgrammar writes names."""
-        return name.replace("-", "_")
-
 
 def _in_class(char: str) -> str:
     # `\^` and `\-` are xgrammar's alone, and its `\x` takes as many digits as follow

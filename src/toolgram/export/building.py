@@ -179,7 +179,8 @@ class Builder:
         if "name" in edge.actions or early:
             if not self.request.calls or node.due or (node.called and not self.request.parallel):
                 return
-            assert not (of_call and node.state not in self.late), ("ACROSS", node, edge)
+            if of_call and node.state not in self.late:
+                raise ToolgramError("a call whose arguments another name follows directly cannot be exported")
             of_call = True
         meaning = spec.states[edge.dest].meaning
         if meaning == "reasoning" and self.request.reasoning is False:

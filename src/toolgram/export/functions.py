@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cache
 from typing import Self
 
 from toolgram.export import expressions as ex
@@ -36,39 +35,32 @@ class Functions:
         self.spec, self.paths = spec, paths
         self.tools: Sequence[Tool] = ()
         self.names: Sequence[str] = ()
+        self.known: dict[tuple[str, ex.Slot], ex.Expr] = {}
         self.tagged = TaggedArguments(spec, paths, str, tokens)
-        self.forbidden = cache(self._forbidden)
 
     def of(self, request: ExportRequest, note: ex.Note) -> Self:
         """Return the functions of a request."""
         found = copy(self)
-        found.tools, found.names, found.tagged = request.tools, request.declared, self.tagged.noting(note)
-        found.forbidden = cache(found._forbidden)
+        found.tools, found.names, found.known = request.tools, request.declared, {}
+        found.tagged = self.tagged.noting(note)
         return found
 
-    def expanded(self, root: ex.Expr) -> ex.Expr:
-        """Return an expression in which each part of a call is written for each function."""
-        match root:
-            case ex.EachFunction():
-                return ex.choice(*(self._of(tool, root.body) for tool in self.tools))
-            case ex.Text():
-                return ex.Text(self.forbidden(root.forbidden), root.closer, root.within)
-        return ex.rebuilt(root, self.expanded)
-
-    def _of(self, tool: Tool, expr: ex.Expr) -> ex.Expr:
-        """Return an expression for one function."""
+    def expanded(self, expr: ex.Expr, tool: Tool | None = None) -> ex.Expr:
+        """Return an expression in which each part of a call is written for each function; within one, for `tool`."""
+        name = tool.name if tool is not None else ""
         match expr:
+            case ex.EachFunction():
+                return ex.choice(*(self.expanded(expr.body, each) for each in self.tools))
             case ex.Slot():
-                found: ex.Expr = getattr(self, expr.part)(tool, *expr.at)
-                return found
+                if (name, expr) not in self.known:
+                    self.known[name, expr] = getattr(self, expr.part)(tool, *expr.at)
+                return self.known[name, expr]
             case ex.Lit():
-                return ex.Lit(ex.named(expr.text, tool.name))
+                return ex.Lit(ex.named(expr.text, name))
             case ex.Text():
-                return ex.Text(self.forbidden(expr.forbidden), ex.named(expr.closer, tool.name), expr.within)
-        return ex.rebuilt(expr, lambda each: self._of(tool, each))
-
-    def _forbidden(self, forbidden: ex.Forbidden) -> ex.Forbidden:
-        return ex.Forbidden(with_names(forbidden.words, self.names))
+                forbidden = ex.Forbidden(with_names(expr.forbidden.words, self.names))
+                return ex.Text(forbidden, ex.named(expr.closer, name), expr.within)
+        return ex.rebuilt(expr, lambda each: self.expanded(each, tool))
 
     def no_arguments(self, tool: Tool) -> ex.Expr:
         """Return the empty text if a call may have no arguments."""

@@ -27,16 +27,6 @@ def lark_string(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in written)
 
 
-_PLAIN = ex.Class(ex.complement([(0, 31), (34, 34), (92, 92)]))  # in JSON; llguidance indexes tokens of only these
-
-
-def _is_quoted(before: ex.Expr, following: ex.Expr) -> bool:
-    """Return whether fixed texts before and after an expression make it a JSON string, not an attribute of a tag."""
-    if not isinstance(before, ex.Lit) or not isinstance(following, ex.Lit):
-        return False
-    return before.text.endswith('"') and before.text[:-1].rstrip().endswith(":") and following.text.startswith('"')
-
-
 class LlguidanceWriter(RuleWriter):
     """Lark as llguidance reads it: rules are lower case, terminals upper case, and the longest match wins."""
 
@@ -49,10 +39,6 @@ class LlguidanceWriter(RuleWriter):
         root = in_pieces(root)
         self.has_tokens = any(isinstance(each, ex.Token) for each in ex.inside(root))
         return super().write(without_prefixes(root))
-
-    def spell(self, name: str) -> str:
-        """Return a name in lower case, with underscores."""
-        return name.replace("-", "_").lower()
 
     def literal(self, text: str) -> Piece:
         """Return a Lark string."""
@@ -90,31 +76,7 @@ class LlguidanceWriter(RuleWriter):
 
     def of_seq(self, expr: ex.Seq) -> Piece:
         """Return the items of a sequence."""
-        if not self.length_limits:
-            expr = ex.Seq(tuple(map(self._id, (ex.EMPTY, *expr.parts), expr.parts, (*expr.parts[1:], ex.EMPTY))))
         return self._regular(expr) or super().of_seq(expr)
-
-    def _id(self, before: ex.Expr, expr: ex.Expr, following: ex.Expr) -> ex.Expr:
-        """Return an id that a token ends, or one in quotes, without a count: each state of a lexer costs 0.3 ms."""
-        if isinstance(expr, ex.Chars) and expr.most > 1 and not expr.but and _is_quoted(before, following):
-            self.note(
-                "llguidance takes any text without escapes for an id in quotes, because that is fast; "
-                "`length_limits=True` takes ids alone"
-            )
-            return ex.Repeat(_PLAIN, 1, None)
-        if not isinstance(following, ex.Token):
-            return expr
-        if isinstance(expr, ex.Chars) and expr.most > 1 and not expr.but:
-            first, rest = ex.class_of(expr.first), ex.class_of(expr.rest)
-        elif isinstance(expr, ex.Repeat) and isinstance(expr.body, ex.Class) and expr.low == expr.high:
-            first = rest = expr.body
-        else:
-            return expr
-        self.note(
-            "llguidance does not count the characters of an id that a token ends, because that is slow; "
-            "`length_limits=True` counts them"
-        )
-        return ex.Repeat(first, 1, None) if first == rest else ex.seq(first, ex.star(rest))
 
     def _regular(self, expr: ex.Expr) -> Piece | None:
         """Return the terminal of an expression with sets of characters if all of it is regular, or None."""

@@ -12,7 +12,7 @@ N = TypeVar("N", bound=Hashable)
 
 
 def solve(
-    first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]], in_call: Callable[[N], bool] = lambda node: False
+    first: N, moves: Callable[[N], Iterable[tuple[Expr, N | None]]], in_call: Callable[[N], bool] | None = None
 ) -> Expr:
     """Return the expression of the first state. The other states are replaced by their equations, one by one.
 
@@ -26,11 +26,12 @@ def solve(
         for dest in row:
             if dest >= 0:
                 users[dest][at] = None
-    inner = {at for at, node in enumerate(nodes) if at and in_call(node)}
+    inner = {at for at, node in enumerate(nodes) if in_call is not None and in_call(node)}
     outer = {*range(1, len(rows))} - inner
-    _replace(rows, users, inner)
-    for at in (0, *outer):
-        rows[at] = {dest: [*map(each_function, labels)] for dest, labels in rows[at].items()}
+    if in_call is not None:
+        _replace(rows, users, inner)
+        for at in (0, *outer):
+            rows[at] = {dest: [*map(each_function, labels)] for dest, labels in rows[at].items()}
     _replace(rows, users, outer)
     return _equation(rows, 0).get(-1, NOTHING)
 

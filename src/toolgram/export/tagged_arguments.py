@@ -102,6 +102,7 @@ class TaggedArguments:
     def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> ex.Expr:
         """Return one argument, from the edge that begins it to the place where another may begin."""
 
+        @cache
         def written(slot: ex.Slot) -> ex.Expr:
             each = slot.at[0]
             return self._key_label(each, key) if slot.part == "key" else self._value_label(tool, each, key, declared)

@@ -61,7 +61,7 @@ class RuleWriter:
     def new(self, kind: str) -> str:
         """Return the next name of a kind."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        return self.spell(f"{kind}-{self.counts[kind]}")
+        return self.spell(f"{kind}_{self.counts[kind]}")
 
     def spell(self, name: str) -> str:
         """Return a name in the notation of the target."""
@@ -176,7 +176,7 @@ class RuleWriter:
         if key not in self.names:
             states = text_automaton(expr.forbidden, expr.closer)
             base = self.names[key] = self.new("text")
-            names = [Piece(base), *(Piece(self.spell(f"{base}-{at}")) for at in range(1, len(states)))]
+            names = [Piece(base), *(Piece(self.spell(f"{base}_{at}")) for at in range(1, len(states)))]
             for name, state in zip(names, states, strict=True):
                 options: list[Piece] = [] if expr.closer else [EMPTY_ROW]
                 for move in state:
@@ -210,7 +210,7 @@ class RuleWriter:
     def of_rules(self, expr: ex.Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
         outer, name = self.prefix, self.new("value")
-        self.prefix = f"{name}-"
+        self.prefix = f"{name}_"
         for inner, body in expr.rules:
             rule = name if inner == expr.start else self.spell(self.prefix + inner)
             self.rules.append((rule, self.body(self.counted(body))))
@@ -221,7 +221,7 @@ class RuleWriter:
         """Return a rule of the inner language, or one that all languages share."""
         if expr.name not in BASE:
             return Piece(self.spell(self.prefix + expr.name))
-        return self.rule(expr, "", lambda: self.body(BASE[expr.name]), self.spell(expr.name.replace("_", "-")))
+        return self.rule(expr, "", lambda: self.body(BASE[expr.name]), self.spell(expr.name))
 
     # --- values ---------------------------------------------------------------------------------------------------
 
