@@ -4,6 +4,7 @@ with a random sampler?  Tests ask for a few outputs, docs/data/exports.csv for m
 import json
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -97,24 +98,26 @@ def problem_in(fmt: toolgram.Format, text: str, message: toolgram.Message, tools
             return str(error).splitlines()[0]
         except RecursionError:
             continue  # a sampler nests deeper than the judge can follow
-    return next((each.why for each in message.anomalies if not _is_unknown_to_grammars(fmt, text, each)), "")
+    kinds = {each.kind for each in message.anomalies}
+    return next((each.why for each in message.anomalies if not _is_unknown_to_grammars(fmt, text, each, kinds)), "")
 
 
-def _is_unknown_to_grammars(fmt: toolgram.Format, text: str, anomaly: toolgram.Anomaly) -> bool:
-    """Whether a parser sees what a grammar does not know of.
+def _is_unknown_to_grammars(fmt: toolgram.Format, text: str, anomaly: toolgram.Anomaly, kinds: set[str]) -> bool:
+    """Whether a parser sees what a grammar does not know of; `kinds` are those of all anomalies.
 
     That is text after a call, an object in text that is a call since its function is declared, a marker that comes
-    twice, as the text before a call may end in another spelling of what opens it, and a marker in code, there or
-    before.
+    twice, as the text before a call may end in another spelling of what opens it, also one that is not closed then, and
+    a marker in code, there or before.
     """
     if anomaly.kind in TOLERATED or anomaly.why in (LATE_CALL, LATE_MEMBER):
         return True
     bare = ("{", *fmt.spec.bare_calls[1:]) if fmt.spec.bare_calls else ()
-    if anomaly.kind == "unusual_form" and anomaly.text in (*bare, *fmt.program.literals.values()):
+    spelled = anomaly.text in bare or any(anomaly.text in literal for literal in fmt.program.literals.values())
+    if (spelled and anomaly.kind == "unusual_form") or {"unclosed_envelope", "unusual_form"} == kinds:
         return True
     marks, at = CodeMarks(), 0
-    places = (text.find(marker) for marker in fmt.program.markers)
-    for place in sorted(place for place in places if 0 <= place <= anomaly.start):
+    markers = re.compile("|".join(map(re.escape, fmt.program.markers)) or "(?!)").finditer(text)
+    for place in (found.start() for found in markers if found.start() <= anomaly.start):
         marks.read(text[at:place])
         at = place
         if marks.place:
