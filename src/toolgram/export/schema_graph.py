@@ -206,7 +206,6 @@ class _Printer:
     def __init__(self, root: Place) -> None:
         self.root = root
         self.names: dict[int, str] = {}
-        self.defined: dict[str, Any] = {}
         self.pending: list[Place] = []
         self.shared = self._shared()
 
