@@ -15,7 +15,7 @@ BRACKETS = re.compile(r"""(?P<bracket>["'{}\[\](),])""")
 
 def recovering(opened: OpenBrackets) -> ErrorRecovery:
     recovery = ErrorRecovery(opened)
-    recovery.pattern = BRACKETS
+    recovery.search = BRACKETS.search
     return recovery
 
 

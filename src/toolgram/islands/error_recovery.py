@@ -11,6 +11,7 @@ from typing import Any
 
 from toolgram.islands import OpenBrackets
 from toolgram.limits import MAX_OPEN_BRACKETS
+from toolgram.program.expressions import NOWHERE, FindMatch
 
 OVER = "over"
 MARKER = "marker"
@@ -30,7 +31,7 @@ class ErrorRecovery:
     """
 
     __slots__ = (
-        "_escaped", "_quotes_count", "in_list", "match", "pattern", "python", "quote", "reason",
+        "_escaped", "_quotes_count", "in_list", "match", "python", "quote", "reason", "search",
         "single_quotes", "stack",
     )  # fmt: skip
 
@@ -38,20 +39,19 @@ class ErrorRecovery:
         self.stack, self.quote, self.in_list, self.python, self.single_quotes = opened
         self._quotes_count = quotes_count
         self._escaped = False
-        self.pattern: re.Pattern[str] | None = None  # finds the next bracket, quote, comma or marker outside a string
+        self.search: FindMatch = NOWHERE  # for the next bracket, quote, comma or marker outside a string
         self.reason = MORE
         self.match: re.Match[str] | None = None
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`. MORE before the end of the text means that a marker may have begun there."""
-        assert self.pattern is not None
         end = len(text)
         self.reason, self.match = MORE, None
         while pos < end:
             if self.quote:
                 pos = self._string(text, pos)
                 continue
-            match = self.pattern.search(text, pos)
+            match = self.search(text, pos)
             if match is None:
                 return end
             if match.lastgroup == "partial":

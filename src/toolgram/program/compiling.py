@@ -255,11 +255,11 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
     state.beginnings = Beginnings(state.literals)
     state.symbols = [symbol for _, symbol in alternatives]
     partial = partial_pattern(state.literals)
-    markers = (
-        f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{'|'.join(map(re.escape, state.literals))})|" if partial else ""
-    )
+    known = "|".join(map(re.escape, state.literals))
+    markers = f"(?P<partial>(?:{partial})\\Z)|(?P<marker>{known})|" if partial else ""
     if state.is_text or state.meaning == "malformed":
-        state.brackets = re.compile(markers + r"""(?P<bracket>["'{}\[\](),])""")
+        brackets = markers + r"""(?P<bracket>["'{}\[\](),])"""
+        search_later(state, "brackets", lambda: re.compile(brackets).search)
     if state.loops:
         _compile_text(spec, state, alternatives)
     elif state.meaning == "value":

@@ -78,7 +78,7 @@ class StateProgram:
     find_final: FindMatch = NOWHERE  # the same at the end of the output, when nothing can become anything
     find_plain: FindMatch = NOWHERE  # a value's end in a text that is whole, if nothing is cut off there
     match: FindMatch = NOWHERE  # a symbol at this place
-    brackets: re.Pattern[str] | None = None  # error recovery: the next bracket, quote or marker
+    brackets: FindMatch = NOWHERE  # error recovery: a search for the next bracket, quote or marker
     key_paths: list[str] = field(default_factory=list)  # JSON paths of the keys that may come ...
     key_prefixes: frozenset[str] = frozenset()  # ... and all beginnings of them
     bare: bool = False  # no marker has announced what begins here

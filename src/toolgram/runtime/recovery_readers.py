@@ -67,7 +67,7 @@ def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: bool, meaning: str, why: str) -> int:
-    recovery.pattern = stream.state.brackets
+    recovery.search = stream.state.brackets
     end = recovery.read(text, pos, final)
     while recovery.match is not None:
         if stream.is_marker(_symbol_of(stream, recovery.match.group()), text, *recovery.match.span()):

@@ -17,6 +17,7 @@ from toolgram.anomalies import KINDS, Anomaly
 from toolgram.call_ids import CallIds
 from toolgram.limits import LONGEST_WHOLE_OUTPUT, LONGEST_WORD, MOST_BLANKS_BESIDE, MOST_TAIL
 from toolgram.message import ENDED, Message, Part, ToolCall
+from toolgram.program.expressions import FindMatch
 from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
 from toolgram.runtime.following import end_of_blanks
@@ -87,7 +88,8 @@ class _Reading:
 
     def __init__(self, program: Program, text: str, tools: Tools, ended: bool, place: Place, marked: bool) -> None:
         self._program, self._tools = program, tools
-        self._is_whole = ended or text.endswith(program.markers)  # its last marker is no part of a longer one
+        self._ends_in_marker = text.endswith(program.markers)  # so nothing is only begun there
+        self._is_whole = ended or self._ends_in_marker
         self._place = place
         self._marked = marked  # a marker is before the output
         self._first = self._pos = 1 if program.line_calls else 0  # an output begins a line
@@ -131,12 +133,15 @@ class _Reading:
     def _begins_marker(self, state: StateProgram) -> bool:
         """Return whether the line end with which a parser begins may be part of a marker."""
         if state.loops:
-            return next_symbol(state, state.find, self._text, 0)[0] == 0
+            return next_symbol(state, self._find(state), self._text, 0)[0] == 0
         return self._text.startswith(tuple(state.literals))
+
+    def _find(self, state: StateProgram) -> FindMatch:
+        return state.find_final if self._ends_in_marker else state.find
 
     def _read_text(self, state: StateProgram) -> None:
         text, begin = self._text, self._pos
-        at, end, symbol = next_symbol(state, state.find, text, begin)
+        at, end, symbol = next_symbol(state, self._find(state), text, begin)
         if at > begin:
             self._say(text[begin:at], symbol)
         self._pos = at
