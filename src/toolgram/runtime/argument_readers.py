@@ -157,7 +157,9 @@ def read_closer(stream: Stream, text: str, pos: int) -> int | None:
 
 def is_python_only(stream: Stream, envelope: Envelope, character: str) -> bool:
     """Return whether a value in Python's spelling may begin here, and nothing else may be repaired."""
-    return not envelope.repairs and stream.program.spec.python_json and character in "'TFN"
+    if envelope.repairs or stream.source.transcoding is not None:  # what a repairer writes is JSON
+        return False
+    return stream.program.spec.python_json and character in "'TFN"
 
 
 def begin_repair(stream: Stream, scanner: JsonScanner) -> None:
