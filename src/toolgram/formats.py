@@ -383,9 +383,9 @@ class Format:
     ) -> Parser:
         """Return a parser that continues from `Parser.snapshot`. Its message begins there, with the open call if any.
 
-        `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them. Raises
-        ToolgramError if `state` is not a snapshot, or one of another format or version; `feed` and `close` of the
-        parser raise it for a forged one. Takes less than a millisecond.
+        `tools`, `call_ids` and `special_tokens` are those of `parser`: a snapshot does not have them, but it knows
+        `strict`. Raises ToolgramError if `state` is not a snapshot, or one of another format or version; `feed` and
+        `close` of the parser raise it for a forged one. Takes less than a millisecond.
         """
         from toolgram.runtime.parser import RestoredParser
         from toolgram.runtime.snapshots import VERSION
@@ -395,7 +395,8 @@ class Format:
             if version != VERSION or type(version) is not int:
                 shown = version if isinstance(version, int) else type(version).__name__
                 raise ToolgramError(f"snapshot version {shown} cannot be read; this package reads {VERSION}")
-            parser = self.with_suffix_of([state["suffixed"]]).parser(tools, "", call_ids, special_tokens)
+            fmt = self.with_suffix_of([state["suffixed"]])
+            parser = fmt.parser(tools, "", call_ids, special_tokens, strict=state["strict"] is True)
             parser.__class__ = RestoredParser  # a forged snapshot is one clear error, also later
             parser.restore(state)
         except ToolgramError:

@@ -44,7 +44,7 @@ def test_a_snapshot_at_any_character_continues_to_the_same_events(name: str, dat
     text = drawn(data, name)
     at, tools = data.draw(st.integers(0, len(text))), data.draw(declarations(name))
     reason = data.draw(st.sampled_from([None, "stop", "length"]))
-    parser = fmt.parser(tools, prefix="")
+    parser = fmt.parser(tools, prefix="", strict=data.draw(st.booleans()))
     for piece in data.draw(chunkings(text[:at])):
         parser.feed(piece)
     state = parser.snapshot()

@@ -26,7 +26,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream
 from toolgram.spec.data import Spec
 
-VERSION = 21
+VERSION = 22
 _ARGUMENT = ("key", "read_on", "seen", "depth", "again")
 _OF_EVENTS = ("place", "lead", "has", "gap")
 
@@ -55,6 +55,7 @@ def dump_stream(stream: Stream, unread: int) -> dict[str, Any]:
     suffix, literals = stream.program.spec.suffix, stream.program.literals.values()
     return {
         "version": VERSION,
+        "strict": stream.program.strict,
         "suffixed": next((text for text in literals if suffix in text), "") if suffix else "",  # a prompt may say it
         "state": stream.state.name,
         "reader": stream.reader,
