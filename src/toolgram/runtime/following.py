@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing between markers
 GOES_ON = ("\\", '"', "'")  # no text begins with these directly after arguments; in an envelope a key may follow
 _json_blanks = re.compile(r"[ \t\r\n]*+").match
 _any_blanks = re.compile(r"\s*+").match

@@ -14,13 +14,12 @@ from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol, next_symbol
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
-from toolgram.runtime.following import end_of_blanks
+from toolgram.runtime.following import ZERO_WIDTH, end_of_blanks
 from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_be_mention
 from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
 
-_ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"
 _FENCES = ("```json", "```")
 _fence = re.compile(rf"```(?:json)?+{BLANKS}(?!j)").match
 
@@ -158,7 +157,7 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
         pos = _hold_blanks(stream, text, pos, final)
         if pos == len(text):
             return pos
-    if text[pos] in _ZERO_WIDTH and _is_inside_markup(stream):
+    if text[pos] in ZERO_WIDTH and _is_inside_markup(stream):
         stream.events.drop_and_tell(stream.source.take(text, pos, pos + 1), SYNTAX, "unusual_form")
         return pos + 1
     after = _read_symbol(stream, text, pos, final)

@@ -20,7 +20,7 @@ from toolgram.message import ENDED, Message, Part, ToolCall
 from toolgram.program.expressions import FindMatch
 from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
-from toolgram.runtime.following import end_of_blanks
+from toolgram.runtime.following import ZERO_WIDTH, end_of_blanks, end_of_json_blanks
 from toolgram.runtime.whole_places import Action, Member, Place, Step, Unusual, first_place
 from toolgram.runtime.whole_values import (
     begins_python,
@@ -158,7 +158,7 @@ class _Reading:
             if at == len(text):
                 self._pos = at
                 return
-        found = state.match(text, at)
+        found = None if text[at] in ZERO_WIDTH else state.match(text, at)
         if found is None or found.lastindex is None:
             self._leave_for_text(state)
             return
@@ -366,18 +366,18 @@ class _Reading:
             return
         self._follow("start_array")
         written = pos + 1
-        pos = end_of_blanks(text, written)
+        pos = end_of_json_blanks(text, written)
         while text.startswith("{", pos):
             self._read_item(pos, written)
             written = self._pos
-            pos = end_of_blanks(text, written)
+            pos = end_of_json_blanks(text, written)
             if text.startswith("]", pos):
                 self._pos = pos + 1
                 self._follow("end_array")
                 return
             if not text.startswith(",", pos):
                 break
-            pos = end_of_blanks(text, pos + 1)
+            pos = end_of_json_blanks(text, pos + 1)
         raise Unusual
 
     def _read_item(self, pos: int, written: int) -> None:
@@ -409,11 +409,11 @@ class _Reading:
         """Read the ends of objects, or a comma, after a value in an envelope."""
         text, pos = self._text, self._pos
         if text[pos : pos + 1] not in ",}":
-            pos = end_of_blanks(text, pos)
+            pos = end_of_json_blanks(text, pos)
         while parents and text.startswith("}", pos):
             self._follow(f"end_map {parents.pop()}")
             self._pos = pos + 1
-            pos = end_of_blanks(text, self._pos)
+            pos = end_of_json_blanks(text, self._pos)
         if parents:
             if not text.startswith(",", pos):
                 raise Unusual

@@ -167,6 +167,8 @@ def tagged_value(
     if plain is None:
         value = cast(MarkedValue, value_island(kind, typed, types, program.spec.notation, key))
         plain = _value_to_marker(value, text[pos:begin])
+    if plain[0] in "{[" and repeated_keys(plain):
+        raise Unusual
     return plain, begin, symbol, end
 
 

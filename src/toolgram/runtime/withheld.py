@@ -10,7 +10,9 @@ from typing import Any
 from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
 from toolgram.runtime.code_marks import CodeMarks
 
-NO_TEXT = "` \t\r\n"  # what may follow a call in a fence: its end
+# What may follow a call in a fence: its end, and blanks (all of `str.isspace`).
+NO_TEXT = "` \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
+NO_TEXT += "".join(map(chr, range(0x2000, 0x200B)))
 
 
 class NotACall(Exception):
