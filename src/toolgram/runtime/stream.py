@@ -237,7 +237,10 @@ class Stream(Position):
             else:
                 self.reject_held(json, why)
         elif TEXT in self.state.row:
+            text, self.island = self.leftover(), None
             self._leave_for_text()
+            if text:
+                self.say(text)
         elif UNCLOSED in self.state.row:
             self._close_envelope()
         else:
