@@ -75,6 +75,7 @@ class Scanner(Protocol):
 
     state: int
     stack: list[str]
+    escaped: bool
 
     @property
     def in_key(self) -> bool:
@@ -321,6 +322,8 @@ class JsonRepairer:
         held = self._held + character
         if held == "\\'":
             return self._decided("'", held)
+        if held == '\\"' and self._damage == HERE:
+            return self._break()
         if held[1] in _ESCAPES:
             return self._decided(held)
         if held[1] == "u" and (len(held) == 2 or character in _HEX_DIGITS):
@@ -364,6 +367,8 @@ class JsonRepairer:
         """Make the quote that is held, and what is held after it, part of the string."""
         if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
             return self._break()  # in a list, the text between two strings may also be a string
+        if scanner.escaped and self._damage != HERE:
+            return self._break()  # one of the escaped quotes may be the end, after a backslash
         note = "" if self._damage else self._held
         self._damage = HERE
         quote = '\\"' if self.quote == '"' else self.quote

@@ -176,8 +176,8 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_controls", "digits", "end", "fault", "kind", "met_control", "out", "repairer", "repairs", "stack", "state",
-        "was",
+        "_controls", "digits", "end", "escaped", "fault", "kind", "met_control", "out", "repairer", "repairs", "stack",
+        "state", "was",
     )  # fmt: skip
 
     def __init__(self, repairs: bool = False) -> None:
@@ -187,6 +187,7 @@ class JsonScanner:
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run stopped before the first raw control character
         self._controls = False  # one was read or is accepted
+        self.escaped = False  # the last quote that was read is an escaped one
         self.state = self.was = START
         self.stack: list[str] = []
         self.kind = NOTHING
@@ -248,6 +249,7 @@ class JsonScanner:
         state, stack, written, more = self.state, self.stack, "", True
         digits = self.digits if state in INTEGERS else 0
         begin = start = pos
+        escaping = KEY_STRING < state < START
         while more and pos < len(text):
             if len(text) - pos > _SHORT or not text.isascii():
                 pos = _skip(state, text, pos, MAX_DEPTH - len(stack))
@@ -271,6 +273,11 @@ class JsonScanner:
         self.digits = digits
         if self.repairs:
             pos, state = self._back_to_decided(text, begin, pos, state, more)
+        inside = (self.was if state == BROKEN else state) < START
+        if inside and (quote := text.rfind('"', begin, pos)) >= 0:
+            before = text[begin:quote]
+            backslashes = len(before) - len(before.rstrip("\\")) + (escaping and not before.strip("\\"))
+            self.escaped = backslashes % 2 == 1
         self.state, self.end = state, pos
         self.out = written + text[start:pos]
         return more and pos == len(text)
@@ -341,6 +348,7 @@ class JsonScanner:
             end = _string_run(text, pos).end()  # type: ignore[union-attr]
             if end > pos:
                 self.kind = STRING_PART
+                self.escaped = self.escaped or text.find('"', pos, end) >= 0
                 return end
         following = ROWS[state].get(text[pos], state if state <= KEY_STRING else WRONG)
         if state in AFTER_NUMBER and following < SCALARS:
@@ -348,6 +356,7 @@ class JsonScanner:
             return pos
         if following >= 0:
             self.state, self.kind = following, _kind(state, following)
+            self.escaped = self.escaped if text[pos] != '"' else KEY_STRING < state < START
         elif following <= RAW_CONTROL:
             self.kind = CONTROL
         elif following == POP:
@@ -385,14 +394,23 @@ class JsonScanner:
         """Return the state as JSON-able data, a few characters."""
         repairing = self.repairer.dump() if self.repairer else None
         digits = self.digits if self.state in INTEGERS else 0
-        return [self.state, "".join(self.stack), digits, self.repairs, self._controls, repairing]
+        return [
+            self.state,
+            "".join(self.stack),
+            digits,
+            self.repairs,
+            self._controls,
+            self.escaped and self.in_string,
+            repairing,
+        ]
 
     @classmethod
     def load(cls, data: Any) -> JsonScanner:
         """Load what `dump` returned."""
-        state, stack, digits, repairs, controls, repairing = data
+        state, stack, digits, repairs, controls, escaped, repairing = data
         scanner = cls(repairs)
         scanner.state, scanner.stack, scanner.digits, scanner._controls = state, [*stack], digits, controls
+        scanner.escaped = escaped
         if repairing is not None:
             scanner.repairer = _repairer_class().load(repairing)
         return scanner
