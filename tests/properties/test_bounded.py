@@ -33,7 +33,7 @@ def hostile_units(name: str) -> list[str]:
     """What a hostile text of a format repeats: its critical alphabet, and beginnings of calls."""
     beginnings = [text for text in contexts(name) if len(text) <= LONGEST_UNIT]
     every = max(1, len(beginnings) // UNITS)
-    return [*critical_alphabet(name), "\n ", '{"', '{"a": ', "a, b=", *beginnings[::every]]
+    return [*critical_alphabet(name), "\n ", '{"', '{"a": ', "a, b=", '"x"}<', 'a"b"}', *beginnings[::every]]
 
 
 @every_format

@@ -94,8 +94,8 @@ class JsonRepairer:
     is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
 
     __slots__ = (
-        "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "broken", "note", "out", "python_only", "quote",
-        "spelled", "tail", "work",
+        "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "ahead", "broken", "note", "out", "python_only",
+        "quote", "spelled", "tail", "work",
     )  # fmt: skip
 
     def __init__(self, quote: str = '"', python_only: bool = False) -> None:
@@ -108,6 +108,7 @@ class JsonRepairer:
         self._tight = False  # the last character closed a string
         self._damage = 0  # EARLIER or HERE
         self.tail: tuple[Scanner, int] | None = None  # a scanner of the text after a quote, and how much it has read
+        self.ahead: tuple[Any, int, int, int] = None, 0, 0, 0  # a text, a place in it, the next marker's two ends
         self.work = 0  # the cost of looking for the end of the string
         self._doubled: list[int] = []  # depths of objects whose opening brace came twice
         self.out = ""

@@ -41,7 +41,9 @@ _WRITTEN = {ARRAY: "[]", OBJECT: "{}"}
 class _Frame:
     """An open element. `kept` is its JSON, if its parent keeps it; `members` are those that it keeps itself."""
 
-    __slots__ = ("beside", "declared", "inside", "kept", "kind", "leaf", "members", "name", "place", "written")
+    __slots__ = (
+        "beside", "declared", "inside", "kept", "kind", "leaf", "members", "name", "place", "worded", "written",
+    )  # fmt: skip
 
     def __init__(self, name: str, place: Place, kept: bool) -> None:
         self.name = name
@@ -51,6 +53,7 @@ class _Frame:
         self.leaf: TaggedValue | None = None
         self.inside: list[str] = []  # elements that are open inside a text
         self.beside: list[str] = []  # text that is not a leaf: beside members, or leading blanks
+        self.worded = False  # that text is more than blanks
         self.members: list[tuple[str, str]] = []
         self.declared: dict[str, None] = {}  # members already written
         self.written = False  # the opening bracket was written
@@ -164,7 +167,7 @@ class ElementsScanner:
             if frame.kind == BEGUN:
                 frame.kind = frame.place.container or EITHER
                 self.odd |= frame.place.has_no_parts
-            self._broken = frame.kind == ARRAY and bool("".join(frame.beside).strip(_BLANKS))
+            self._broken = frame.kind == ARRAY and frame.worded
             if self._broken:
                 return
             self._frames.append(self._child(frame, name))
@@ -233,7 +236,7 @@ class ElementsScanner:
     def _is_empty(frame: _Frame) -> bool:
         """Return whether an element with nothing in it is an empty list or object."""
         empty = bool(frame.place.container) and not frame.place.may_be_text
-        return empty and not "".join(frame.beside).strip(_BLANKS)
+        return empty and not frame.worded
 
     def _end_container(self, frame: _Frame) -> None:
         beside = "".join(frame.beside).strip(_BLANKS)
@@ -268,6 +271,7 @@ class ElementsScanner:
             self._broken = True
             return len(text) - len(text.lstrip(_BLANKS))
         frame.beside.append(text)
+        frame.worded |= not blank
         return len(text)
 
     @staticmethod
@@ -275,7 +279,7 @@ class ElementsScanner:
         """Return whether text at the beginning is beside members, because only elements or a literal are allowed."""
         if not frame.place.container or frame.place.may_be_text:
             return False
-        return "".join([*frame.beside, text]).lstrip(_BLANKS)[0] not in "{["
+        return frame.worded or text.lstrip(_BLANKS)[0] not in "{["
 
     def _begin_leaf(self, frame: _Frame) -> None:
         frame.kind, frame.leaf = LEAF, TaggedValue(frame.place.types)
@@ -335,7 +339,7 @@ def _loaded(data: Any) -> _Frame:
     frame = _Frame(name, UNDECLARED, kept is not None)
     frame.kind, frame.written, frame.inside = kind, written, [*inside]
     frame.kept = [kept] if kept else frame.kept
-    frame.beside = [beside] if beside else []
+    frame.beside, frame.worded = [beside] if beside else [], bool(beside.strip(_BLANKS))
     frame.members = [(key, value) for key, value in members]
     frame.declared = dict.fromkeys(declared)
     frame.leaf = None if leaf is None else TaggedValue.load(leaf)

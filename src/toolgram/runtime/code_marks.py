@@ -95,12 +95,12 @@ class CodeMarks:
         self.is_blank = self.is_blank and (not text or text.isspace())
         if not self.is_live and "`" not in text:
             return
-        self.length += len(text)
         for piece in _pieces(text):
             if piece[0] != "`" and self._closes_span:
                 self._span, self._is_odd = 0, False
-            if self.quoted and sum(map(len, self.quote)) < LONGEST_QUOTED_CALL:
+            if self.quoted and self.length < LONGEST_QUOTED_CALL:
                 self.quote.append(piece)
+            self.length += len(piece)
             if piece == "\n":
                 self._end_line()
             elif piece[0] == "`":

@@ -26,6 +26,7 @@ from toolgram.runtime.stream import Stream
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
+_Search = Callable[..., "re.Match[str] | None"]
 # The role of a character in the string: part of it; the quote that ends it; the point where the call is cut off (CUT)
 # or where the string has no end (BROKEN). WAIT if undecided.
 PART, ENDS, CUT, BROKEN = range(4)
@@ -49,13 +50,14 @@ def is_damaged(stream: Stream) -> bool:
 def read_damaged(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final: bool) -> int:
     """Return the role of the character at `pos` in a damaged string."""
     repairer.work = max(0, repairer.work - TAIL_WORK_PER_CHARACTER)
+    end = min(len(text), pos + LONGEST_TAIL + 1)
     if text[pos] != repairer.quote:
         if text[pos] not in stream.program.begins_no_name:
             return PART
-        at, whole = _first_marker(stream, text, pos, final)
+        at, whole = _first_marker(stream, repairer, text, pos, end, final)
         return PART if at > pos else BROKEN if whole else CUT if final else WAIT
-    found = _find_end(stream, repairer, text, pos, final)
-    if found == WAIT and (final or len(text) - pos > LONGEST_TAIL):
+    found = _find_end(stream, repairer, text, pos, end, final)
+    if found == WAIT and (final or end - pos > LONGEST_TAIL):
         found = BROKEN if not final else PART if stream.ended else CUT
     if found == PART and repairer.tail is not None:
         repairer.work += repairer.tail[1]
@@ -64,27 +66,35 @@ def read_damaged(stream: Stream, repairer: JsonRepairer, text: str, pos: int, fi
     return BROKEN if repairer.work > MOST_TAIL_WORK else found
 
 
-def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, final: bool) -> int:
-    """Return whether the quote at `pos` ends the string, or WAIT if the text ends before that is known."""
-    follows = _may_end(text, pos)
-    if follows is None:
+def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, end: int, final: bool) -> int:
+    """Return whether the quote at `pos` ends the string, or WAIT if that is not known at `end`. No more text is read,
+    as if it had not come yet."""
+    if _may_end(text, pos, end) is None:
         return PART
+    marker, whole = _first_marker(stream, repairer, text, pos, end, final)
+    stream.cut_output(len(text) - end)
+    found = _end_at(stream, repairer, text[pos:end], marker - pos, whole, final)
+    stream.cut_output(end - len(text))
+    return found
+
+
+def _end_at(stream: Stream, repairer: JsonRepairer, text: str, end: int, whole: bool, final: bool) -> int:
+    """Return whether the quote with which `text` begins ends the string. At `end` is the first marker."""
     scanner, floor, in_list = _around(stream)
     tail, read = cast("tuple[JsonScanner, int]", repairer.tail or (_copy(scanner), 0))
-    end, whole = _first_marker(stream, text, pos + read, final)
-    exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text, pos, end)
-    if len(tail.stack) > floor and pos + read < end:
-        tail.run(exact, pos + read, floor)
-        read = tail.end - pos
+    exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text[:end])
+    if len(tail.stack) > floor and read < end:
+        tail.run(exact, read, floor)
+        read = tail.end
         repairer.tail = tail, read
     if tail.broken:
-        return BROKEN if _breaks_after_string(tail, exact, pos) else PART
+        return BROKEN if _breaks_after_string(tail, exact) else PART
     if len(tail.stack) > floor:
         return PART if whole else WAIT
-    after = pos + read
-    call = _next_call_at(stream, text, after, in_list)
+    call = _next_call_at(stream, text, read, in_list)
     if call != PART:
         return call
+    after = read
     if in_list:
         tail = _copy(tail)
         tail.run(exact, after, 0)
@@ -103,18 +113,18 @@ def _around(stream: Stream) -> tuple[JsonScanner, int, bool]:
     return scanner, len(island.outside) + island.in_list, island.in_list
 
 
-def _in_double_quotes(text: str, pos: int, end: int) -> str:
-    """Return the text from the single quote at `pos` on with double quotes. All quotes after it may be single ones."""
-    following = _quote(text, pos + 1, end)
+def _in_double_quotes(text: str) -> str:
+    """Return a text that begins with a single quote with double quotes. All quotes after it may be single ones."""
+    following = _quote(text, 1)
     if following is not None and following.group() == "'":
-        return text[:end].translate(_SWAPPED)
-    return f'{text[:pos]}"{text[pos + 1 : end]}'
+        return text.translate(_SWAPPED)
+    return f'"{text[1:]}'
 
 
-def _breaks_after_string(tail: JsonScanner, text: str, pos: int) -> bool:
+def _breaks_after_string(tail: JsonScanner, text: str) -> bool:
     """Return whether the scanner broke after a closing quote: a second value is damaged, or the first one goes on."""
     before = text[: tail.end].rstrip(" \t\r\n")
-    return tail.broke_after_value and len(before) > pos + 1 and before[-1] == '"'
+    return tail.broke_after_value and len(before) > 1 and before[-1] == '"'
 
 
 def _copy(scanner: JsonScanner) -> JsonScanner:
@@ -172,19 +182,30 @@ def _short_openers(stream: Stream) -> tuple[str, ...]:
     return tuple(literal for literal in literals if len(literal) < SURE_MARKER and literal != FENCE)
 
 
-def _first_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, bool]:
-    """Return where the first marker, or its beginning at the end, begins, and whether it is whole. Without one, return
-    the end of the text."""
-    markers = stream.program.in_no_name
-    found = _search(markers)(text, pos) if markers else None
-    while found is not None and found.lastindex and not stream.is_token(found.group(), text, found.start()):
-        found = _search(markers)(text, found.start() + 1)
-    if found is None or (final and stream.ended and found.lastindex is None):
-        return len(text), False
-    return found.start(), found.lastindex is not None
+def _first_marker(
+    stream: Stream, repairer: JsonRepairer, text: str, pos: int, end: int, final: bool
+) -> tuple[int, bool]:
+    """Return where the first marker up to `end`, or its beginning there, begins, and whether it is whole. Without one,
+    return `end`. In the same text, a marker is looked for only once."""
+    search, begun, longest = _searches(stream.program.in_no_name)
+    key = text, stream.ids and stream.ids.end
+    known, begin, at, after = repairer.ahead
+    read = pos + (repairer.tail[1] if repairer.tail is not None else 0)  # what was read contains no marker
+    if known != key or not begin <= pos <= at:
+        found = search(text, read)
+        while found is not None and not stream.is_token(found.group(), text, found.start()):
+            found = search(text, found.start() + 1)
+        at, after = found.span() if found is not None else (len(text), len(text) + 1)
+        repairer.ahead = key, pos, at, after
+    whole = after <= end
+    at = at if whole else end
+    cut = begun(text, max(read, end - longest), end) if not (final and stream.ended) else None
+    return (at, whole) if cut is None or cut.start() >= at else (cut.start(), False)
 
 
 @lru_cache(maxsize=256)
-def _search(markers: tuple[str, ...]) -> Callable[[str, int], re.Match[str] | None]:
-    begun = partial_pattern([*markers]) or "(?!)"
-    return re.compile(rf"({'|'.join(map(re.escape, markers))})|(?:{begun})\Z").search
+def _searches(markers: tuple[str, ...]) -> tuple[_Search, _Search, int]:
+    """Return the searches for a marker and for its beginning at the end, and the length of the longest marker."""
+    whole, begun = ("|".join(map(re.escape, markers)), partial_pattern([*markers])) if markers else ("", "")
+    longest = max(map(len, markers), default=0)
+    return re.compile(whole or "(?!)").search, re.compile(rf"(?:{begun or '(?!)'})\Z").search, longest
