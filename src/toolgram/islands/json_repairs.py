@@ -212,7 +212,7 @@ class JsonRepairer:
         if state == AFTER_MEMBER and character in _QUOTES:
             self.note, self._comma = character, ", "
             return self._key(character)
-        if state == AFTER_ITEM and (character in "\"'{[" or character.isdecimal()):
+        if state == AFTER_ITEM and character in "\"'{[0123456789":
             self.note, self._comma = character, ", "
             return self._value(character, state)
         return self._write(character)

@@ -27,8 +27,8 @@ _WORDS = ("true", "false", "null")
 _CONTROLS = "".join(map(chr, range(0x20)))
 _CONTROL_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
-# The states of a number: what has been read of it -> which characters lead where.
-_NUMBER: dict[str, dict[str, str]] = {
+# The states of a number or a whole word: what has been read of it -> which characters lead where.
+_SCALAR: dict[str, dict[str, str]] = {
     "-": {"0": "0", _NONZERO: "1"},
     "0": {".": ".", "eE": "e"},
     "1": {DIGITS: "1", ".": ".", "eE": "e"},
@@ -37,14 +37,15 @@ _NUMBER: dict[str, dict[str, str]] = {
     "e": {DIGITS: "x", "+-": "s"},
     "s": {DIGITS: "x"},
     "x": {DIGITS: "x"},
+    "w": {},  # the end of a word: what follows it directly is no other value
 }
-_NUMBER_ENDS = "01fx"
+_SCALAR_ENDS = "01fxw"
 
 _Row = dict[str, int]
 
 
 def _table() -> tuple[list[_Row], dict[int, int]]:
-    """Return the rows of all states, and for each state in which a number may be over, the state after it."""
+    """Return the rows of all states, and for each state in which a scalar may be over, the state after it."""
     rows = [_row(state if state <= KEY_STRING else WRONG) for state in range(SCALARS)]
     after_string = {ITEM_STRING: AFTER_ITEM, MEMBER_STRING: AFTER_MEMBER, KEY_STRING: COLON}
     for kind, after in after_string.items():
@@ -61,25 +62,25 @@ def _table() -> tuple[list[_Row], dict[int, int]]:
     rows[AFTER_ITEM] |= {",": ITEM, "]": POP}
     rows[AFTER_MEMBER] |= {",": KEY, "}": POP}
     rows[FIRST_ITEM] |= {"]": POP}
-    after_number: dict[int, int] = {}
+    after_scalar: dict[int, int] = {}
     for string, after in ((ITEM_STRING, AFTER_ITEM), (MEMBER_STRING, AFTER_MEMBER)):
-        number = {name: len(rows) + at for at, name in enumerate(_NUMBER)}
-        for name, steps in _NUMBER.items():
-            over = name in _NUMBER_ENDS
+        scalar = {name: len(rows) + at for at, name in enumerate(_SCALAR)}
+        for name, steps in _SCALAR.items():
+            over = name in _SCALAR_ENDS
             rows.append(dict(rows[after]) if over else _row(WRONG))
             if over:
-                after_number[number[name]] = after
+                after_scalar[scalar[name]] = after
             for characters, following in steps.items():
-                rows[-1] |= _each(characters, number[following])
-        begin = {"-": number["-"], "0": number["0"], **_each(_NONZERO, number["1"])}
+                rows[-1] |= _each(characters, scalar[following])
+        begin = {"-": scalar["-"], "0": scalar["0"], **_each(_NONZERO, scalar["1"])}
         for word in _WORDS:
             begin[word[0]] = len(rows)
             rows += [_row(WRONG) | {letter: len(rows) + at} for at, letter in enumerate(word[1:], 1)]
-            rows[-1][word[-1]] = after
+            rows[-1][word[-1]] = scalar["w"]
         begin |= {'"': string, "{": PUSH, "[": PUSH}
         for state in (ITEM, FIRST_ITEM) if string == ITEM_STRING else (MEMBER_VALUE,):
             rows[state] |= begin
-    return rows, after_number
+    return rows, after_scalar
 
 
 def _row(other: int) -> _Row:
@@ -91,7 +92,7 @@ def _each(characters: str, following: int) -> _Row:
     return dict.fromkeys(characters, following)
 
 
-ROWS, AFTER_NUMBER = _table()
+ROWS, AFTER_SCALAR = _table()
 INTEGERS = {ROWS[ITEM]["1"], ROWS[MEMBER_VALUE]["1"]}
 SIGNS = {ROWS[ITEM]["-"]: ITEM, ROWS[MEMBER_VALUE]["-"]: MEMBER_VALUE}
 

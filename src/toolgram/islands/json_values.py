@@ -23,7 +23,7 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.json_table import (
     AFTER_ITEM,
     AFTER_MEMBER,
-    AFTER_NUMBER,
+    AFTER_SCALAR,
     BEFORE,
     BLANKS,
     BROKEN,
@@ -227,12 +227,12 @@ class JsonScanner:
     @property
     def broke_after_value(self) -> bool:
         """True if the last run broke after a whole value."""
-        return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in AFTER_NUMBER
+        return self.was in (AFTER_ITEM, AFTER_MEMBER) or self.was in AFTER_SCALAR
 
     @property
     def is_after_value(self) -> bool:
         """True if the value before the next character is whole, or may be."""
-        return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in AFTER_NUMBER
+        return self.state in (AFTER_ITEM, AFTER_MEMBER) or self.state in AFTER_SCALAR
 
     @property
     def closers(self) -> str:
@@ -333,8 +333,8 @@ class JsonScanner:
 
     def step(self, text: str, pos: int) -> int:
         """Read one token outside strings, or as much of a string as there is, and return the new position. `kind` says
-        what was read. A number ends only at the character after it: that step reads nothing and has kind SCALAR_END. A
-        raw control character in a string is a step of its own."""
+        what was read. A number or a word ends only at the character after it: that step reads nothing and has kind
+        SCALAR_END. A raw control character in a string is a step of its own."""
         at = pos
         while True:
             at = self._step(text, at)
@@ -351,8 +351,8 @@ class JsonScanner:
                 self.escaped = self.escaped or text.find('"', pos, end) >= 0
                 return end
         following = ROWS[state].get(text[pos], state if state <= KEY_STRING else WRONG)
-        if state in AFTER_NUMBER and following < SCALARS:
-            self.state, self.kind = AFTER_NUMBER[state], SCALAR_END
+        if state in AFTER_SCALAR and following < SCALARS:
+            self.state, self.kind = AFTER_SCALAR[state], SCALAR_END
             return pos
         if following >= 0:
             self.state, self.kind = following, _kind(state, following)

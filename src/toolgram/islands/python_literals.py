@@ -344,13 +344,7 @@ class PythonScanner:
     def _number(self, text: str, pos: int) -> int:
         m = NUMBER_TOKEN.match(text, pos)
         if m is None or (step := NUMBER[self._state].get(m.lastgroup or "")) is None:
-            if self._state not in NUMBER_ENDS:
-                self.broken = True
-                return pos
-            if needed := NUMBER_ENDS[self._state]:
-                self._parts.append(needed)
-            self._end_scalar()
-            return pos
+            return self._end_number(pos, m is not None)
         end = m.end()
         if m.lastgroup in ("zero", "digits") and step[0] in _INTEGERS:
             self._digits = end - pos + (self._digits if self._state in _INTEGERS else 0)
@@ -369,6 +363,16 @@ class PythonScanner:
         if not self.started and self._then == "after":
             self.started = m.lastgroup in ("zero", "digits")
         return end
+
+    def _end_number(self, pos: int, more: bool) -> int:
+        """End a number, unless `more` of one follows directly: `01` is no number, and not two."""
+        needed = NUMBER_ENDS.get(self._state)
+        if needed:
+            self._parts.append(needed)
+        self.broken = more or needed is None
+        if not self.broken:
+            self._end_scalar()
+        return pos
 
     def _based(self, text: str, pos: int) -> int:
         """Read a number with another base after its zero; it is held until it is over."""
