@@ -76,6 +76,7 @@ class Scanner(Protocol):
     state: int
     stack: list[str]
     escaped: bool
+    contains: bool
 
     @property
     def in_key(self) -> bool:
@@ -368,8 +369,8 @@ class JsonRepairer:
         """Make the quote that is held, and what is held after it, part of the string."""
         if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
             return self._break()  # in a list, the text between two strings may also be a string
-        if scanner.escaped and self._damage != HERE:
-            return self._break()  # one of the escaped quotes may be the end, after a backslash
+        if (scanner.escaped or scanner.contains) and self._damage != HERE:
+            return self._break()  # an escaped quote may be the end, after a backslash; or the end is before a marker
         note = "" if self._damage else self._held
         self._damage = HERE
         quote = '\\"' if self.quote == '"' else self.quote

@@ -49,6 +49,7 @@ from toolgram.islands.json_table import (
     escape_controls,
 )
 from toolgram.limits import MAX_DEPTH, MAX_DIGITS, MOST_BLANKS
+from toolgram.program.expressions import FindMatch
 
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
@@ -90,6 +91,8 @@ def _values(depth: int) -> str:
 
 
 _string_run = re.compile(_INSIDE).match
+_quotes = re.compile(r'\\?"|\\[^"]', re.DOTALL).finditer
+leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _DEPTHS = {0: 2, 4096: 5}  # characters that are left -> depth of a skip; a deep one takes 20 ms to compile, once
 
 
@@ -99,7 +102,6 @@ def _skipping(state: int, depth: int) -> Any:
     return re.compile(rf"{_SPACE}(?:,{_SPACE}{part}{_SPACE})*+").match
 
 
-leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _SHORT = 16  # characters for which the table is as fast as a skip
 
 
@@ -176,8 +178,8 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_controls", "digits", "end", "escaped", "fault", "kind", "met_control", "out", "repairer", "repairs", "stack",
-        "state", "was",
+        "_controls", "begun", "contains", "digits", "end", "escaped", "fault", "kind", "leaves", "markers",
+        "met_control", "out", "repairer", "repairs", "stack", "state", "was",
     )  # fmt: skip
 
     def __init__(self, repairs: bool = False) -> None:
@@ -188,6 +190,9 @@ class JsonScanner:
         self.met_control = False  # the last run stopped before the first raw control character
         self._controls = False  # one was read or is accepted
         self.escaped = False  # the last quote that was read is an escaped one
+        self.markers: FindMatch | None = None  # finds a marker in a string (group 1), or what may become one
+        self.leaves: FindMatch | None = None  # finds a quote, or where a marker may begin
+        self.contains, self.begun = False, ""  # the open string contains a marker; it ends in what may become one
         self.state = self.was = START
         self.stack: list[str] = []
         self.kind = NOTHING
@@ -274,13 +279,28 @@ class JsonScanner:
         if self.repairs:
             pos, state = self._back_to_decided(text, begin, pos, state, more)
         inside = (self.was if state == BROKEN else state) < START
-        if inside and (quote := text.rfind('"', begin, pos)) >= 0:
-            before = text[begin:quote]
-            backslashes = len(before) - len(before.rstrip("\\")) + (escaping and not before.strip("\\"))
-            self.escaped = backslashes % 2 == 1
+        if inside and (self.begun or self.leaves is None or self.leaves(text, begin, pos)):
+            self._note_string("\\" * escaping + text[begin:pos])
         self.state, self.end = state, pos
         self.out = written + text[start:pos]
         return more and pos == len(text)
+
+    def _note_string(self, read: str) -> None:
+        """Note what is in the string that is open after `read`: an escaped quote, a marker."""
+        begins = 0
+        if "\\" in read:
+            for match in _quotes(read):
+                if match.group()[-1] == '"':
+                    self.escaped = len(match.group()) > 1
+                    begins = begins if self.escaped else match.end()
+        elif begins := read.rfind('"') + 1:
+            self.escaped = False
+        if begins:
+            self.begun, self.contains, read = "", False, read[begins:]
+        if read and self.markers is not None:
+            found = self.markers(self.begun + read)
+            self.begun = found.group() if found is not None and not found.lastindex else ""
+            self.contains |= found is not None and found.lastindex is not None
 
     def passes(self, text: str, floor: int) -> bool:
         """Read a text that stays inside the container at depth `floor`. Return False, unchanged, for any other text."""
@@ -394,23 +414,16 @@ class JsonScanner:
         """Return the state as JSON-able data, a few characters."""
         repairing = self.repairer.dump() if self.repairer else None
         digits = self.digits if self.state in INTEGERS else 0
-        return [
-            self.state,
-            "".join(self.stack),
-            digits,
-            self.repairs,
-            self._controls,
-            self.escaped and self.in_string,
-            repairing,
-        ]
+        string = [self.escaped, self.contains, self.begun] if self.in_string else [False, False, ""]
+        return [self.state, "".join(self.stack), digits, self.repairs, self._controls, *string, repairing]
 
     @classmethod
     def load(cls, data: Any) -> JsonScanner:
         """Load what `dump` returned."""
-        state, stack, digits, repairs, controls, escaped, repairing = data
+        state, stack, digits, repairs, controls, escaped, contains, begun, repairing = data
         scanner = cls(repairs)
         scanner.state, scanner.stack, scanner.digits, scanner._controls = state, [*stack], digits, controls
-        scanner.escaped = escaped
+        scanner.escaped, scanner.contains, scanner.begun = escaped, contains, begun
         if repairing is not None:
             scanner.repairer = _repairer_class().load(repairing)
         return scanner

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from toolgram.events import Content, Event, Reasoning, ToolCallDelta
 from toolgram.islands.held_text import add_piece, take_pieces
-from toolgram.islands.json_values import KEY_STRING, leaves_string
+from toolgram.islands.json_values import KEY_STRING
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import MOST_BLANKS
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
-from toolgram.runtime.argument_readers import arguments_scanner, repaired_reader, took_arguments
+from toolgram.runtime.argument_readers import arguments_scanner, marker_searches, repaired_reader, took_arguments
 from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
@@ -160,10 +160,11 @@ class Arguments:
 class Json(Arguments):
     """JSON arguments in the model's own characters."""
 
-    __slots__ = ("_floor", "_scanner")
+    __slots__ = ("_floor", "_leaves", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
+        self._leaves = marker_searches(stream.program.in_no_name)[1]
         self._scanner, self._floor = arguments_scanner(stream)  # the scanner, and the depth at which the arguments end
 
     def take(self, delta: str) -> list[Event] | None:
@@ -173,7 +174,7 @@ class Json(Arguments):
             return None
         if self.rest:
             delta, self.rest = self.rest + delta, ""
-        if scanner.state <= KEY_STRING and not leaves_string(delta):
+        if scanner.state <= KEY_STRING and not scanner.begun and not self._leaves(delta):
             self._say(delta)
             self.taken += len(delta)
             return [ToolCallDelta(self._index, delta, delta)]
@@ -192,16 +193,17 @@ class Json(Arguments):
 class PlainString(Arguments):
     """A string in repaired arguments that is a value, as far as it is the same in JSON."""
 
-    __slots__ = ("_end_of_run",)
+    __slots__ = ("_end_of_run", "_leaves", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int, repairer: JsonRepairer) -> None:
         super().__init__(stream, builder, index)
+        self._leaves, self._scanner = marker_searches(stream.program.in_no_name)[1], arguments_scanner(stream)[0]
         self._end_of_run = repairer.end_of_run
         self._say = builder.inside_string
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the event of a delta, or None if the readers have to read it."""
-        if not delta or self._end_of_run(delta, 0) < len(delta):
+        if not delta or self._scanner.begun or self._leaves(delta) or self._end_of_run(delta, 0) < len(delta):
             return None
         return self._passed_on(delta, delta)
 
