@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import cast
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.error_recovery import ErrorRecovery
@@ -21,7 +22,7 @@ from toolgram.limits import BLANKS, LONGEST_WORD, MOST_BLANKS
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.state import INNER, TERMINAL, Program, Symbol
-from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.event_buffer import SYNTAX, HeldRegion
 from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.position import RejectedValue
 from toolgram.runtime.stream import LATE_CALL, Stream, symbol_why
@@ -136,6 +137,7 @@ def _read_unmarked_call(stream: Stream, text: str, pos: int, begin: int, final: 
     stream.events.say("content", text[pos:begin])
     if not listed:
         stream.fire(state.announces, "")
+        cast(HeldRegion, stream.events.held).announced = False  # so its function has to be declared
     separator = found[1]
     stream.events.drop(separator, SYNTAX)
     stream.events.note("repaired_json" if listed else "unusual_form", separator)
