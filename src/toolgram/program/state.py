@@ -130,7 +130,7 @@ class Program:
     fences: frozenset[str] = frozenset()  # triggers of closing fences
     thought_ends: tuple[str, ...] = ()  # markers that close reasoning
     element_ends: tuple[str, ...] = ()  # how the closing tags of elements begin that are named as arguments are
-    by_id: Any = None  # the tokens that a parser was last given, and the special tokens among them by id
+    by_id: Any = None  # the tokens that a parser was last given, the program for them, and the special ones by id
     begins: Any = None  # where a plain whole output begins (see `runtime.whole_outputs`)
 
     def holds_marker(self, name: str) -> bool:

@@ -161,13 +161,14 @@ def _add_end(
     marker, text = written
     move = state.row[symbol.trigger]
     after = move.dest
+    takes_terminals = any(trigger in spec.terminals and trigger != "WS" for trigger in after.row)
     next_argument = after.meaning == "argument_key" and bool({"unclosed_value", "unclosed_argument"} & {*move.actions})
     if next_argument or (move.repair and "end_call" in move.actions):
         ahead = look_ahead(spec, lambda ways: ways.to_value(after, ()) if next_argument else ways.closing(after, ()))
         ends.passed.append((End(marker, "", marker), Symbol(symbol.trigger, PASSED, symbol.special)))
     elif len(text.strip()) == 1 and after.meaning == "content" and Ways(spec).after_call(after, ()):
         ahead = look_ahead(spec, lambda ways: ways.after_call(after, ()) or NOTHING)
-    elif after.meaning in ("content", "reasoning") or state.echo or not _takes_terminals(spec, after):
+    elif after.meaning in ("content", "reasoning") or state.echo or not takes_terminals:
         ends.whole.append(End(marker, "", marker))
         ends.last.append(End(marker, "", marker))
         return
@@ -201,10 +202,6 @@ def _sure_openers(spec: Spec, state: StateProgram, home: StateProgram) -> set[st
     """Return the markers that begin a value, and those of calls, for a value without a closing marker of its own."""
     found = {*state.before, *(text for _, text, _ in openers_ahead(spec, home))}
     return {text for text in found if len(text) >= SURE_MARKER}
-
-
-def _takes_terminals(spec: Spec, state: StateProgram) -> bool:
-    return any(trigger in spec.terminals and trigger != "WS" for trigger in state.row)
 
 
 def value_ends(spec: Spec, program: Program, name: str) -> list[str]:

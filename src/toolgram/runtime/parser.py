@@ -19,7 +19,7 @@ from toolgram.runtime.edges import finish, read_prompt
 from toolgram.runtime.fast_path import Path, fast_path
 from toolgram.runtime.position import ASSUMED, THOUGHTLESS
 from toolgram.runtime.readers import read
-from toolgram.runtime.special_tokens import EmittedIds, Piece, emitted_ids
+from toolgram.runtime.special_tokens import EmittedIds, Piece, with_ids
 from toolgram.runtime.stream import Stream, Trace
 from toolgram.tools.reading import read_tools
 
@@ -43,9 +43,9 @@ class Parser:
         trace: Trace | None = None,
         keep_message: bool = True,
     ) -> None:
+        program, ids = with_ids(program, special_tokens) if special_tokens else (program, None)
         self._stream = Stream(program, call_ids or random_call_ids(), trace, read_tools(tools))
-        if special_tokens:
-            self._stream.ids = emitted_ids(program, special_tokens)
+        self._stream.ids = ids
         self._builder = MessageBuilder(program.closing, keep_message)
         self._offset = 0  # how many characters the events account for
         self._log: AnomalyLog | None = None  # made with the first events of the readers

@@ -149,11 +149,14 @@ class Position:
             return True
         marker = self.program.special[symbol.trigger]
         at = text.find(marker, begin, end)
-        return at < 0 or self.ids.is_token(marker, text, at)
+        return at < 0 or self.is_token(marker, text, at)
 
     def is_token(self, marker: str, text: str, at: int) -> bool:
-        """Return whether the marker at `at` in `text` counts."""
-        return self.ids is None or self.ids.is_token(marker, text, at)
+        """Return whether the marker at `at` in `text` counts. What begins a message of another role must be certain."""
+        if self.ids is None:
+            return True
+        is_role = f"ROLE {marker}" in self.program.special
+        return self.ids.is_certain(marker, text, at) if is_role else self.ids.is_token(marker, text, at)
 
     def are_markers(self, text: str, begin: int, end: int) -> bool:
         """Return whether all special tokens that are spelled in a part of `text` were emitted."""

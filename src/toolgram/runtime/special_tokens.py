@@ -10,10 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import TypeAlias
 
+from toolgram.program.compiling import compile_spec
 from toolgram.program.state import Program
+from toolgram.spec.data import with_other_roles
 
 Piece: TypeAlias = tuple[str, "int | None"]  # text, and the id of its token or None
 
@@ -28,7 +31,7 @@ class EmittedIds:
 
     def __init__(self, by_id: Mapping[int, str]) -> None:
         self.by_id = by_id
-        self.texts = frozenset(by_id.values())
+        self.texts = tuple(by_id.values())  # a marker begins with its token
         self.places: list[tuple[int, str | None]] = []
         self.known = False  # the ids at the end are known
         self.end = 0
@@ -37,20 +40,22 @@ class EmittedIds:
 
     def is_token(self, marker: str, text: str, at: int) -> bool:
         """Return whether the marker at `at` in `text`, the end of the output so far, is a token, or may be one."""
-        if marker not in self.texts:
+        if not marker.startswith(self.texts):
             return True
-        place = self.end - len(text) + at
-        found = bisect_right(self.places, place, key=_place) - 1
-        if found < 0:
-            return True
-        begin, token = self.places[found]
-        return token is None or (begin == place and token == marker)
+        token = self._begun(text, at)
+        return token is None or (token != "" and marker.startswith(token))
 
     def is_certain(self, marker: str, text: str, at: int) -> bool:
         """Return whether the marker at `at` in `text` is a token by its own id."""
+        token = self._begun(text, at)
+        return token is not None and token != "" and marker.startswith(token)
+
+    def _begun(self, text: str, at: int) -> str | None:
+        """Return the special token that begins at `at` in `text`: "" for none, None if that is unknown."""
         place = self.end - len(text) + at
         found = bisect_right(self.places, place, key=_place) - 1
-        return found >= 0 and self.places[found] == (place, marker)
+        begin, token = self.places[found] if found >= 0 else (place, None)
+        return token if begin == place or token is None else ""
 
     def forget(self, unread: int) -> None:
         """Forget the places before the last `unread` characters, which are still to be read."""
@@ -136,10 +141,16 @@ def _begin_of(marker: str, text: str) -> int:
     return at
 
 
-def emitted_ids(program: Program, special_tokens: Mapping[str, int]) -> EmittedIds:
-    """Return the ids of these tokens, with none emitted yet. Cached, because a server always has the same tokens."""
+def with_ids(program: Program, special_tokens: Mapping[str, int]) -> tuple[Program, EmittedIds]:
+    """Return the program for an output with the ids of these tokens, and these ids, with none emitted yet. Cached,
+    because a server always has the same tokens."""
     kept = program.by_id
     if kept is None or kept[0] != special_tokens:
-        found = {special_tokens[text]: text for text in program.special.values() if text in special_tokens}
-        kept = program.by_id = (dict(special_tokens), found)
-    return EmittedIds(kept[1])
+        begun = ([text for text in special_tokens if role.startswith(text)] for role in program.spec.other_roles)
+        roles = {max(texts, key=len) for texts in begun if texts}
+        found = {special_tokens[text]: text for text in special_tokens if text in {*program.special.values(), *roles}}
+        spec, made = with_other_roles(program.spec, roles), program
+        if spec is not program.spec:
+            made = replace(compile_spec(spec, program.strict), mentions=program.mentions)
+        kept = program.by_id = (dict(special_tokens), made, found)
+    return kept[1], EmittedIds(kept[2])

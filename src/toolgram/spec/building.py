@@ -39,7 +39,8 @@ def build_spec(
     `shapes` are the terminals that the grammar defines, `free_text` those that it declares only.
     """
     check_machine(machine)
-    machine = compose(machine, fragment_loader(_homes(machine, import_paths)))
+    homes = [Path(machine.path).parent, *(Path(path).parent / "machines" for path in import_paths)]
+    machine = compose(machine, fragment_loader(homes))
     about, declared = machine.data["format"], machine.data["machine"]
     states = _states(machine)
     final = _final(machine)
@@ -94,11 +95,6 @@ def _first_output(about: Mapping[str, Any]) -> str:
         each if isinstance(each, Mapping) else {"prefix": "", "output": each} for each in about.get("canonical", ())
     ]
     return next((str(each.get("output", "")) for each in shown if each.get("prefix", "") == prompt), "")
-
-
-def _homes(machine: MachineFile, import_paths: tuple[str, ...]) -> list[Path]:
-    """Return the folders of fragments: beside the machine, and beside the shipped ones."""
-    return [Path(machine.path).parent, *(Path(path).parent / "machines" for path in import_paths)]
 
 
 def _place(machine: MachineFile, where: Keys) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -156,13 +156,10 @@ class Spec:
         data: dict[str, Any] = json.loads(self.machine_json)
         return data
 
-    def file_of(self, entry: State | Transition) -> str:
-        """Return the file that the line of an entry is of."""
-        return os.path.join(os.path.dirname(self.machine_path), entry.file) if entry.file else self.machine_path
-
     def fault(self, entry: State | Transition, problem: str, remedy: str) -> FormatError:
         """Return the error that an entry of the machine file is wrong."""
-        return FormatError(self.file_of(entry), problem, remedy, entry.line)
+        file = os.path.join(os.path.dirname(self.machine_path), entry.file) if entry.file else self.machine_path
+        return FormatError(file, problem, remedy, entry.line)
 
 
 def rows_of(spec: Spec) -> dict[str, dict[str, Transition]]:
@@ -218,6 +215,19 @@ def with_bare_calls(spec: Spec) -> Spec:
         terminals |= {name: Literal(name, each) for name, each in ((f"BARE {text}", text), (f"END {closer}", closer))}
         added += [Transition(f"END {closer}", name, after, (), 0, repair=True) for name in sorted(over)]
     return replace(spec, transitions=(*spec.transitions, *dict.fromkeys(added)), terminals=terminals)
+
+
+def with_other_roles(spec: Spec, tokens: Collection[str]) -> Spec:
+    """Return the same specification for an output with ids: where a message of another role begins with one of these
+    tokens, the turn ends as with the first token of `stop`. It is the same object if no such message does."""
+    known = {each.text for each in spec.terminals.values() if isinstance(each, Literal)}
+    found = [role for role in spec.other_roles if spec.stop and role.startswith(tuple(tokens)) and role not in known]
+    if not found or spec.stop is None:
+        return spec
+    roles = {f"ROLE {role}": Literal(f"ROLE {role}", role) for role in found}
+    rows = [replace(row, trigger=name) for name in roles for row in spec.transitions if row.trigger == spec.stop[0]]
+    made = replace(spec, transitions=(*spec.transitions, *rows), terminals={**spec.terminals, **roles})
+    return replace(made, special_tokens=(*spec.special_tokens, *roles), stop=(*spec.stop, *roles))
 
 
 _CALL_ACTIONS = frozenset(

@@ -167,13 +167,9 @@ def _read(tool: Any, at: int) -> DeclaredTool:
         raise _unknown(tool, at, f"{name!r} has two schemas that differ")
     if schemas and not isinstance(schemas[0], Mapping) and _dumped(schemas[0]) is None:
         raise _unknown(tool, at, f"the parameters of {name!r} are {_found(schemas[0])}, and not a JSON Schema")
-    if not schemas and (odd := _unknown_key(definition)) is not None:
+    if not schemas and (odd := next((key for key in definition if key not in _BESIDE), None)) is not None:
         raise _unknown(tool, at, f"{name!r} has no parameters, but the unknown key {_short(odd)}")
     return DeclaredTool(name, True, definition)
-
-
-def _unknown_key(definition: Mapping[str, Any]) -> Any:
-    return next((key for key in definition if key not in _BESIDE), None)
 
 
 def _name(definition: Mapping[str, Any], tool: Any, at: int) -> str:
