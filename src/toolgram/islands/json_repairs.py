@@ -324,8 +324,6 @@ class JsonRepairer:
         held = self._held + character
         if held == "\\'":
             return self._decided("'", held)
-        if held == '\\"' and self._damage == HERE:
-            return self._break()
         if held[1] in _ESCAPES:
             return self._decided(held)
         if held[1] == "u" and (len(held) == 2 or character in _HEX_DIGITS):

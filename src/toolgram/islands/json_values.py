@@ -91,6 +91,7 @@ def _values(depth: int) -> str:
 
 
 _string_run = re.compile(_INSIDE).match
+_BETWEEN_MEMBERS = ",}] \t\r\n"
 _quotes = re.compile(r'\\?"|\\[^"]', re.DOTALL).finditer
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _DEPTHS = {0: 2, 4096: 5}  # characters that are left -> depth of a skip; a deep one takes 20 ms to compile, once
@@ -189,7 +190,7 @@ class JsonScanner:
         self.digits = 0  # of the integer that is being read
         self.met_control = False  # the last run stopped before the first raw control character
         self._controls = False  # one was read or is accepted
-        self.escaped = False  # the last quote that was read is an escaped one
+        self.escaped = False  # the open string ends in an escaped quote and, perhaps, what may be after a member
         self.markers: FindMatch | None = None  # finds a marker in a string (group 1), or what may become one
         self.leaves: FindMatch | None = None  # finds a quote, or where a marker may begin
         self.contains, self.begun = False, ""  # the open string contains a marker; it ends in what may become one
@@ -279,26 +280,28 @@ class JsonScanner:
         if self.repairs:
             pos, state = self._back_to_decided(text, begin, pos, state, more)
         inside = (self.was if state == BROKEN else state) < START
-        if inside and (self.begun or self.leaves is None or self.leaves(text, begin, pos)):
+        if inside and (self.begun or self.escaped or self.leaves is None or self.leaves(text, begin, pos)):
             self._note_string("\\" * escaping + text[begin:pos])
         self.state, self.end = state, pos
         self.out = written + text[start:pos]
         return more and pos == len(text)
 
     def _note_string(self, read: str) -> None:
-        """Note what is in the string that is open after `read`: an escaped quote, a marker."""
-        begins = 0
+        """Note what is in the string that is open after `read`: a marker, an escaped quote that may have ended it."""
+        begins = escape = 0
         if "\\" in read:
             for match in _quotes(read):
-                if match.group()[-1] == '"':
-                    self.escaped = len(match.group()) > 1
-                    begins = begins if self.escaped else match.end()
-        elif begins := read.rfind('"') + 1:
-            self.escaped = False
+                if match.group() == '"':
+                    begins = match.end()
+                elif match.group() == '\\"':
+                    escape = match.end()
+        else:
+            begins = read.rfind('"') + 1
         if begins:
-            self.begun, self.contains, read = "", False, read[begins:]
-        if read and self.markers is not None:
-            found = self.markers(self.begun + read)
+            self.begun, self.contains, self.escaped = "", False, False
+        self.escaped = (self.escaped or escape > begins) and not read[max(begins, escape) :].strip(_BETWEEN_MEMBERS)
+        if begins < len(read) and self.markers is not None:
+            found = self.markers(self.begun + read[begins:])
             self.begun = found.group() if found is not None and not found.lastindex else ""
             self.contains |= found is not None and found.lastindex is not None
 
@@ -355,11 +358,13 @@ class JsonScanner:
         """Read one token outside strings, or as much of a string as there is, and return the new position. `kind` says
         what was read. A number or a word ends only at the character after it: that step reads nothing and has kind
         SCALAR_END. A raw control character in a string is a step of its own."""
-        at = pos
+        at, escaping = pos, KEY_STRING < self.state < START
         while True:
             at = self._step(text, at)
             state = self.state
             if self.kind != STRING_PART or at == len(text) or (state <= KEY_STRING and text[at] < " "):
+                if state < START:
+                    self._note_string("\\" * escaping + text[pos:at])
                 return at
 
     def _step(self, text: str, pos: int) -> int:
@@ -368,7 +373,6 @@ class JsonScanner:
             end = _string_run(text, pos).end()  # type: ignore[union-attr]
             if end > pos:
                 self.kind = STRING_PART
-                self.escaped = self.escaped or text.find('"', pos, end) >= 0
                 return end
         following = ROWS[state].get(text[pos], state if state <= KEY_STRING else WRONG)
         if state in AFTER_SCALAR and following < SCALARS:
@@ -376,7 +380,6 @@ class JsonScanner:
             return pos
         if following >= 0:
             self.state, self.kind = following, _kind(state, following)
-            self.escaped = self.escaped if text[pos] != '"' else KEY_STRING < state < START
         elif following <= RAW_CONTROL:
             self.kind = CONTROL
         elif following == POP:

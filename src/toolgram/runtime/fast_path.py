@@ -174,7 +174,7 @@ class Json(Arguments):
             return None
         if self.rest:
             delta, self.rest = self.rest + delta, ""
-        if scanner.state <= KEY_STRING and not scanner.begun and not self._leaves(delta):
+        if scanner.state <= KEY_STRING and not (scanner.begun or scanner.escaped or self._leaves(delta)):
             self._say(delta)
             self.taken += len(delta)
             return [ToolCallDelta(self._index, delta, delta)]
@@ -203,7 +203,8 @@ class PlainString(Arguments):
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the event of a delta, or None if the readers have to read it."""
-        if not delta or self._scanner.begun or self._leaves(delta) or self._end_of_run(delta, 0) < len(delta):
+        noted = self._scanner.begun or self._scanner.escaped or self._leaves(delta)
+        if not delta or noted or self._end_of_run(delta, 0) < len(delta):
             return None
         return self._passed_on(delta, delta)
 
