@@ -65,10 +65,9 @@ class Scores:
 
 def test_a_tokenizer_of_transformers_is_converted(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llguidance", reason="the engines are not here: make test installs them")
-    tokenizer = Engines().llguidance.tokenizer
     monkeypatch.setitem(sys.modules, "llguidance.hf", SimpleNamespace(from_tokenizer=lambda given: given.engine))
     made = toolgram.get_format("hermes").export("llguidance", TOOLS, "required", prefix="")
-    assert made.compile(SimpleNamespace(engine=tokenizer)).accepts(CALL.encode())
+    assert made.compile(SimpleNamespace(engine=Engines().llguidance.tokenizer)).accepts(CALL.encode())
 
 
 @pytest.mark.parametrize("target", ENGINES)
