@@ -92,7 +92,6 @@ def _values(depth: int) -> str:
 
 _string_run = re.compile(_INSIDE).match
 _BETWEEN_MEMBERS = ",}] \t\r\n"
-_quotes = re.compile(r'\\?"|\\[^"]', re.DOTALL).finditer
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _DEPTHS = {0: 2, 4096: 5}  # characters that are left -> depth of a skip; a deep one takes 20 ms to compile, once
 
@@ -168,6 +167,14 @@ def _through(window: str, state: int, stack: list[str], floor: int) -> tuple[int
     return was, state, len(window)
 
 
+def _is_escaped(text: str, at: int) -> bool:
+    """Return whether the character at `at` comes after an odd number of backslashes."""
+    begin = at
+    while begin and text[begin - 1] == "\\":
+        begin -= 1
+    return (at - begin) % 2 == 1
+
+
 class JsonScanner:
     """A JSON object or list that is being read.
 
@@ -180,7 +187,7 @@ class JsonScanner:
 
     __slots__ = (
         "_controls", "begun", "contains", "digits", "end", "escaped", "fault", "kind", "leaves", "markers",
-        "met_control", "out", "repairer", "repairs", "stack", "state", "was",
+        "met_control", "out", "repairer", "repairs", "stack", "state", "was", "watches",
     )  # fmt: skip
 
     def __init__(self, repairs: bool = False) -> None:
@@ -193,6 +200,7 @@ class JsonScanner:
         self.escaped = False  # the open string ends in an escaped quote and, perhaps, what may be after a member
         self.markers: FindMatch | None = None  # finds a marker in a string (group 1), or what may become one
         self.leaves: FindMatch | None = None  # finds a quote, or where a marker may begin
+        self.watches = False  # the next text of the string decides whether it may be a marker or has ended
         self.contains, self.begun = False, ""  # the open string contains a marker; it ends in what may become one
         self.state = self.was = START
         self.stack: list[str] = []
@@ -280,7 +288,7 @@ class JsonScanner:
         if self.repairs:
             pos, state = self._back_to_decided(text, begin, pos, state, more)
         inside = (self.was if state == BROKEN else state) < START
-        if inside and (self.begun or self.escaped or self.leaves is None or self.leaves(text, begin, pos)):
+        if inside and (self.watches or self.leaves is None or self.leaves(text, begin, pos)):
             self._note_string("\\" * escaping + text[begin:pos])
         self.state, self.end = state, pos
         self.out = written + text[start:pos]
@@ -288,22 +296,19 @@ class JsonScanner:
 
     def _note_string(self, read: str) -> None:
         """Note what is in the string that is open after `read`: a marker, an escaped quote that may have ended it."""
-        begins = escape = 0
-        if "\\" in read:
-            for match in _quotes(read):
-                if match.group() == '"':
-                    begins = match.end()
-                elif match.group() == '\\"':
-                    escape = match.end()
-        else:
-            begins = read.rfind('"') + 1
-        if begins:
+        at = read.rfind('"')
+        while at >= 0 and _is_escaped(read, at):
+            at = read.rfind('"', 0, at)
+        if at >= 0:
             self.begun, self.contains, self.escaped = "", False, False
-        self.escaped = (self.escaped or escape > begins) and not read[max(begins, escape) :].strip(_BETWEEN_MEMBERS)
-        if begins < len(read) and self.markers is not None:
-            found = self.markers(self.begun + read[begins:])
+            read = read[at + 1 :]
+        if body := read.rstrip(_BETWEEN_MEMBERS):
+            self.escaped = body[-1] == '"'
+        found = self.markers(self.begun + read) if read and self.markers is not None else None
+        if read:
             self.begun = found.group() if found is not None and not found.lastindex else ""
-            self.contains |= found is not None and found.lastindex is not None
+        self.contains |= found is not None and found.lastindex is not None
+        self.watches = self.escaped or self.begun != ""
 
     def passes(self, text: str, floor: int) -> bool:
         """Read a text that stays inside the container at depth `floor`. Return False, unchanged, for any other text."""
@@ -427,6 +432,7 @@ class JsonScanner:
         scanner = cls(repairs)
         scanner.state, scanner.stack, scanner.digits, scanner._controls = state, [*stack], digits, controls
         scanner.escaped, scanner.contains, scanner.begun = escaped, contains, begun
+        scanner.watches = escaped or begun != ""
         if repairing is not None:
             scanner.repairer = _repairer_class().load(repairing)
         return scanner

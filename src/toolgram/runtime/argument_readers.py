@@ -10,7 +10,7 @@ from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
-from toolgram.program.expressions import FindMatch
+from toolgram.program.expressions import FindMatch, firsts_of
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.runtime.following import GOES_ON, end_of_json_blanks
 from toolgram.runtime.source import Transcoding
@@ -74,18 +74,21 @@ def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     """Return the scanner that reads the arguments, and the depth at which they are closed."""
     island = stream.island
     found = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
-    found[0].markers, found[0].leaves = marker_searches(stream.program.in_no_name)
+    found[0].markers, found[0].leaves, _ = marker_searches(stream.program.in_no_name)
     return found
 
 
 @lru_cache(maxsize=256)
-def marker_searches(markers: tuple[str, ...]) -> tuple[FindMatch, FindMatch]:
-    """Return a search for a marker (group 1) or the beginning of one at the end, and one for a character that ends a
-    string or may begin a marker, or that JSON does not allow."""
-    begun = partial_pattern([*markers]) or "(?!)"
-    firsts = re.escape("".join({marker[0] for marker in markers}))
+def marker_searches(markers: tuple[str, ...]) -> tuple[FindMatch, FindMatch, FindMatch]:
+    """Return a search for a marker (group 1) or the beginning of one at the end, one for a quote or a place where a
+    marker may begin, and one for these or any other character that is not plain text of a string."""
+    begun, firsts = partial_pattern([*markers]) or "(?!)", firsts_of(markers)
     found = re.compile(rf"({'|'.join(map(re.escape, markers)) or '(?!)'})|(?:{begun})\Z").search
-    return found, re.compile(rf'["\\\x00-\x1f{firsts}]').search
+    listed = "".join(map(re.escape, firsts))
+    ways = [rf"(?<={re.escape(first)})(?=[{re.escape(seconds)}]|\Z)" for first, seconds in firsts.items() if seconds]
+    ways += [rf"(?<={re.escape(first)})" for first, seconds in firsts.items() if not seconds]
+    counts = f"(?:{'|'.join([f'(?<![{listed}])', *ways])})" if firsts else ""
+    return found, re.compile(f'["{listed}]{counts}').search, re.compile(rf'["\\\x00-\x1f{listed}]{counts}').search
 
 
 def repaired_reader(stream: Stream) -> str:

@@ -164,7 +164,7 @@ class Json(Arguments):
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
-        self._leaves = marker_searches(stream.program.in_no_name)[1]
+        self._leaves = marker_searches(stream.program.in_no_name)[2]
         self._scanner, self._floor = arguments_scanner(stream)  # the scanner, and the depth at which the arguments end
 
     def take(self, delta: str) -> list[Event] | None:
@@ -174,7 +174,7 @@ class Json(Arguments):
             return None
         if self.rest:
             delta, self.rest = self.rest + delta, ""
-        if scanner.state <= KEY_STRING and not (scanner.begun or scanner.escaped or self._leaves(delta)):
+        if scanner.state <= KEY_STRING and not (scanner.watches or self._leaves(delta)):
             self._say(delta)
             self.taken += len(delta)
             return [ToolCallDelta(self._index, delta, delta)]
@@ -197,14 +197,13 @@ class PlainString(Arguments):
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int, repairer: JsonRepairer) -> None:
         super().__init__(stream, builder, index)
-        self._leaves, self._scanner = marker_searches(stream.program.in_no_name)[1], arguments_scanner(stream)[0]
+        self._leaves, self._scanner = marker_searches(stream.program.in_no_name)[2], arguments_scanner(stream)[0]
         self._end_of_run = repairer.end_of_run
         self._say = builder.inside_string
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the event of a delta, or None if the readers have to read it."""
-        noted = self._scanner.begun or self._scanner.escaped or self._leaves(delta)
-        if not delta or noted or self._end_of_run(delta, 0) < len(delta):
+        if not delta or self._scanner.watches or self._leaves(delta) or self._end_of_run(delta, 0) < len(delta):
             return None
         return self._passed_on(delta, delta)
 
