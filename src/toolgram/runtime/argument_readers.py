@@ -82,7 +82,8 @@ def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
 def marker_searches(markers: tuple[str, ...]) -> tuple[FindMatch, FindMatch, FindMatch]:
     """Return a search for a marker (group 1) or the beginning of one at the end, one for a quote or a place where a
     marker may begin, and one for these or any other character that is not plain text of a string."""
-    begun, firsts = partial_pattern([*markers]) or "(?!)", firsts_of(markers)
+    begun = partial_pattern([*markers]) or "(?!)"
+    firsts = firsts_of(marker for marker in markers if marker[0] not in '"\\' and marker[0].isprintable())
     found = re.compile(rf"({'|'.join(map(re.escape, markers)) or '(?!)'})|(?:{begun})\Z").search
     listed = "".join(map(re.escape, firsts))
     ways = [rf"(?<={re.escape(first)})(?=[{re.escape(seconds)}]|\Z)" for first, seconds in firsts.items() if seconds]
