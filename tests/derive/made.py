@@ -279,7 +279,7 @@ def _without_reading(template: Made, name: str) -> str:
     encode = _ENCODED.get(parts["escaped"], str)
     written = [encode(_WRITTEN[parts["values"]](value)) for value in values]
     if parts["calls"].startswith("python"):
-        return "" if all(map(_is_literal, written, values)) else "what stands for Python is no Python"
+        return "" if all(map(_is_literal, written, values)) else "Python cannot read the text"
     _, _, _, call, argument, separator = shape
     ends = {argument.partition("$V")[2].partition("$")[0] + separator, call.partition("$A")[2]} - {""}
     texts = [text for text, value in zip(written, values, strict=True) if isinstance(value, str)]

@@ -29,7 +29,7 @@ def test_rows_that_no_parser_can_read_have_a_reason() -> None:
     """What is called unreadable is so by the text alone: the rows beside it are read."""
     template = next(each for each in map(made, range(100)) if each.parts["calls"] == "python_print")
     reasons = {name: unreadable(template, name) for name, _, _ in outputs(template)}
-    assert (reasons["content"], reasons["nested"]) == ("", "what stands for Python is no Python")
+    assert (reasons["content"], reasons["nested"]) == ("", "Python cannot read the text")
 
 
 def test_a_message_that_is_rendered_as_another_one_is_found() -> None:

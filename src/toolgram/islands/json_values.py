@@ -186,8 +186,8 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_controls", "begun", "contains", "digits", "end", "escaped", "fault", "kind", "leaves", "markers",
-        "met_control", "out", "repairer", "repairs", "stack", "state", "was", "watches",
+        "_controls", "begun", "contains", "digits", "end", "escaped", "fault", "kind", "markers",
+        "met_control", "notable", "out", "repairer", "repairs", "stack", "state", "was", "watches",
     )  # fmt: skip
 
     def __init__(self, repairs: bool = False) -> None:
@@ -199,7 +199,7 @@ class JsonScanner:
         self._controls = False  # one was read or is accepted
         self.escaped = False  # the open string ends in an escaped quote and, perhaps, what may be after a member
         self.markers: FindMatch | None = None  # finds a marker in a string (group 1), or what may become one
-        self.leaves: FindMatch | None = None  # finds a quote, or where a marker may begin
+        self.notable: FindMatch | None = None  # finds a quote, or where a marker may begin
         self.watches = False  # the next text of the string decides whether it may be a marker or has ended
         self.contains, self.begun = False, ""  # the open string contains a marker; it ends in what may become one
         self.state = self.was = START
@@ -288,7 +288,7 @@ class JsonScanner:
         if self.repairs:
             pos, state = self._back_to_decided(text, begin, pos, state, more)
         inside = (self.was if state == BROKEN else state) < START
-        if inside and (self.watches or self.leaves is None or self.leaves(text, begin, pos)):
+        if inside and (self.watches or self.notable is None or self.notable(text, begin, pos)):
             self._note_string("\\" * escaping + text[begin:pos])
         self.state, self.end = state, pos
         self.out = written + text[start:pos]

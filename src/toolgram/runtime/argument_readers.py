@@ -71,11 +71,11 @@ def read_arguments(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 
 def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
-    """Return the scanner that reads the arguments, and the depth at which they are closed."""
+    """Return the scanner that reads the arguments and looks for markers, and the depth at which they are closed."""
     island = stream.island
-    found = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
-    found[0].markers, found[0].leaves, _ = marker_searches(stream.program.in_no_name)
-    return found
+    scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
+    scanner.markers, scanner.notable, _ = marker_searches(stream.program.in_no_name)
+    return scanner, floor
 
 
 @lru_cache(maxsize=256)
