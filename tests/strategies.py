@@ -114,7 +114,7 @@ def mentions(draw: st.DrawFn, name: str) -> str:
     program, (opener, closer) = toolgram.get_format(name).program, thought_markers(name)
     literals, stops = [*program.literals.values()], [program.literals[trigger] for trigger in program.stop]
     roles = [*program.spec.other_roles, "<|im_start|>user\n", "<|im_start|>assistant\n"]
-    around = [*PROSE, *CODE, *CODE, "<think>", "</think>", *[opener, closer] * 3, *stops, *roles]
+    around = [*PROSE, *CODE, *CODE, "\u00a0", "<think>", "</think>", *[opener, closer] * 3, *stops, *roles]
     piece = st.one_of(
         st.sampled_from(around),
         st.sampled_from([call, call, f"{call}\n", f"\n{call}", example]),
