@@ -118,7 +118,7 @@ _FORGOTTEN: deque[str] = deque(maxlen=0)
 _BRACKETS = frozenset("}])")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Text:
     """Text between calls; `joined`: a blank precedes it, for what was dropped there."""
 
@@ -126,7 +126,7 @@ class _Text:
     joined: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Call:
     """A call, and what it was made from as long as it may fail.
 

@@ -99,7 +99,7 @@ def _with_end(spec: Spec, machine: str, text: str) -> tuple[Spec, str] | None:
             data = _saying(spec.machine_dict, lists)
             rows = data["machine"]["transitions"]
             rows += [{**row, "trigger": name} for row in rows if row["trigger"] == known.name]
-            more = (replace(row, trigger=name) for row in spec.transitions if row.trigger == known.name)
+            more = (row._replace(trigger=name) for row in spec.transitions if row.trigger == known.name)
             changed = replace(
                 spec,
                 stop=tuple(lists["stop"]),

@@ -10,25 +10,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import cached_property
 
 _HEX, _FOLLOWS = "0123456789abcdefABCDEF", ("%", "89abAB", "0123456789abcdefABCDEF")
 CDATA, END_CDATA = "<![CDATA[", "]]>"
 _OF_XML = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'"}
 
 
-class Escapes(NamedTuple):
+class Escapes:
     """A kind of escaped text: its tokens, each with the characters of every place, and what a whole one means."""
 
-    tokens: tuple[Sequence[str], ...]
-    meaning: Callable[[str], str]
-    find: Callable[..., re.Match[str] | None]
-    firsts: str  # the characters with which tokens begin
+    def __init__(self, meaning: Callable[[str], str], *tokens: Sequence[str]) -> None:
+        self.meaning = meaning
+        self.tokens = tokens
+        self.firsts = "".join(dict.fromkeys(token[0] for token in tokens))  # the characters with which tokens begin
+        self.longest = max(map(len, tokens))
 
-    @property
-    def longest(self) -> int:
-        """The length of the longest token."""
-        return max(map(len, self.tokens))
+    @cached_property
+    def find(self) -> Callable[..., re.Match[str] | None]:
+        """The search for a token."""
+        return re.compile("|".join("".join(f"[{re.escape(place)}]" for place in token) for token in self.tokens)).search
 
     def decoded(self, text: str) -> str:
         """Return what a text means."""
@@ -61,11 +62,6 @@ def _common(text: str, start: int, token: Sequence[str]) -> int:
     return next((at for at, (place, one) in pairs if one not in place), min(len(token), len(text) - start))
 
 
-def _escapes(meaning: Callable[[str], str], *tokens: Sequence[str]) -> Escapes:
-    whole = "|".join("".join(f"[{re.escape(place)}]" for place in token) for token in tokens)
-    return Escapes(tokens, meaning, re.compile(whole).search, "".join(dict.fromkeys(token[0] for token in tokens)))
-
-
 def _of_string(token: str) -> str:
     text: str = json.loads(f'"{token}"')
     return text
@@ -79,17 +75,17 @@ def _of_url(token: str) -> str:
 
 
 ESCAPES = {
-    "html": _escapes(_OF_XML.__getitem__, *_OF_XML),
-    "xml": _escapes(lambda token: _OF_XML.get(token, ""), CDATA, *_OF_XML),
-    "cdata": _escapes(lambda token: "", END_CDATA),
-    "url": _escapes(  # characters in UTF-8
+    "html": Escapes(_OF_XML.__getitem__, *_OF_XML),
+    "xml": Escapes(lambda token: _OF_XML.get(token, ""), CDATA, *_OF_XML),
+    "cdata": Escapes(lambda token: "", END_CDATA),
+    "url": Escapes(  # characters in UTF-8
         _of_url,
         ("%", "01234567", _HEX),
         ("%", "cdCD", _HEX, *_FOLLOWS),
         ("%", "eE", _HEX, *_FOLLOWS, *_FOLLOWS),
         ("%", "fF", "01234", *_FOLLOWS, *_FOLLOWS, *_FOLLOWS),
     ),
-    "string": _escapes(  # what is inside a JSON string
+    "string": Escapes(  # what is inside a JSON string
         _of_string,
         ("\\", '"\\/bfnrt'),
         ("\\", "u", "0123456789abcefABCEF", _HEX, _HEX, _HEX),

@@ -270,7 +270,7 @@ def _compile_state(spec: Spec, state: StateProgram, home: StateProgram) -> None:
             if isinstance(shape, Run):
                 groups.append(f"((?>{shape.pattern}))")
                 state.symbols.append(Symbol(shape.name, TERMINAL, most=shape.most))
-        state.match = re.compile("|".join(groups) or r"(?!)").match
+        search_later(state, "match", lambda: re.compile("|".join(groups) or r"(?!)").match)
     strict_first = sorted(state.row, key=lambda trigger: state.row[trigger].repair)
     state.why = what_follows(spec, strict_first)
 
@@ -282,7 +282,7 @@ def _compile_text(spec: Spec, state: StateProgram, symbols: list[tuple[str, Symb
     if not firsts:
         state.find = state.find_final = re.compile(r"[\s\S]*+").match
         return
-    state.start = re.compile(may_begin(firsts)).search
+    search_later(state, "start", lambda: re.compile(may_begin(firsts)).search)
     partials = [partial_pattern(state.literals)]
     whole: list[str] = []
     for text, symbol in symbols:

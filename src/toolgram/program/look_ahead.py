@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -138,6 +138,7 @@ class Ways:
         self._name = name  # what is put around the expression of a name or a key
         self.named = False  # whether there was one
         self._left = MOST_STEPS_AHEAD
+        self._to_name = cache(lambda state: self.opening(state, ()))
         self._ends = _ends_of_messages(spec).union(spec.stop or ())
 
     def _rows(self, state: StateProgram) -> Iterator[tuple[Any, Move]]:
@@ -235,7 +236,7 @@ class Ways:
         if move.trigger in self._ends:
             return NOTHING
         if dest.held:
-            found = self.opening(dest, ())
+            found = self._to_name(dest)
             return found and self._or_end(dest, found)
         if dest is state and (move.repair or move.actions):
             return NOTHING if move.repair else None

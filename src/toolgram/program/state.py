@@ -24,7 +24,7 @@ PASSED = "passed"  # a marker in a value that would close it if something else f
 STRAY = "stray"  # the same, of the value's own closing marker
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Symbol:
     """Something that a state looks for: its trigger, its kind, and how long it can grow."""
 
@@ -35,7 +35,7 @@ class Symbol:
     opens: str = ""  # CALL, THOUGHT, HEADER or STOP; "" for what closes something
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Move:
     """A transition, its destination resolved."""
 
@@ -51,7 +51,7 @@ class Move:
     begins: frozenset[str] = frozenset()  # triggers of those that close what this one opens in text
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class StateProgram:
     """Everything that the runtime needs to know while it is in one state."""
 
@@ -102,7 +102,7 @@ class StateProgram:
         return len(text) - pos < self.longest and text[pos:] in self.beginnings
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Program:
     """A compiled format, shared by all its streams."""
 

@@ -70,7 +70,7 @@ def compile_value(spec: Spec, state: StateProgram, symbols: Symbols, home: State
         following = {*_BRACKETS, *" \t\r\n", *(text[0] for text in texts)}
         texts += [bracket + follows for bracket in _BRACKETS for follows in following]
     state.firsts = firsts_of(texts)
-    state.start = re.compile(may_begin(state.firsts)).search
+    search_later(state, "start", lambda: re.compile(may_begin(state.firsts)).search)
     _pass_openers(state, openers, again, ends)
     state.opens = frozenset(["", *_argument_openers(state, symbols, openers)])
     ends.passed.extend(ends.stray)

@@ -1,7 +1,7 @@
-"""A dataclass, as a specification is, as JSON-able data and back, by the names of its fields: for storing and sending.
+"""A record as JSON-able data and back, by the names of its fields: for storing and sending a specification.
 
-Strategy: the fields say it all.  Writing goes from field to field; reading asks of each value that it is of the field's
-type, so that data of another shape is refused.
+Strategy: a record is a dataclass or a named tuple, and its fields say it all. Writing goes from field to field; reading
+asks of each value that it is of the field's type, so that data of another shape is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import types
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -51,9 +50,10 @@ def checksum(pieces: Iterable[bytes]) -> str:
 
 
 def dump(value: Any) -> Any:
-    """Return a dataclass as data; `json.dumps` takes it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: dump(getattr(value, field.name)) for field in fields(value)}
+    """Return a record as data; `json.dumps` takes it."""
+    if hasattr(value, "__match_args__"):
+        kind: Any = type(value)
+        return {name: dump(getattr(value, name)) for name in _types(kind)}
     if isinstance(value, Mapping):
         return {key: dump(each) for key, each in value.items()}
     return [dump(each) for each in value] if isinstance(value, tuple) else value
@@ -61,7 +61,7 @@ def dump(value: Any) -> Any:
 
 @lru_cache(maxsize=16)
 def _types(kind: type) -> dict[str, Any]:
-    """Return the types of a dataclass's fields."""
+    """Return the types of a record's fields."""
     return get_type_hints(kind)
 
 
@@ -72,7 +72,7 @@ def load(kind: type[Made], data: object) -> Made:
 
 
 def _load(kind: Any, data: Any) -> Any:
-    if is_dataclass(kind) and isinstance(kind, type):
+    if hasattr(kind, "__match_args__"):
         hints = _types(kind)
         if not isinstance(data, dict) or data.keys() != hints.keys():
             raise ValueError(f"not the fields of {kind.__name__}")

@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgram.errors import FormatError
 from toolgram.spec.vocabulary import END as END
@@ -32,8 +32,7 @@ _JSON_TRIGGER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A terminal that is one fixed text. With `either_end`, a line end in it may be `\\r\\n` as well as `\\n`."""
 
     name: str
@@ -52,8 +51,7 @@ class Literal:
         return pattern.replace("\\\n", "\r?\n") if self.either_end else pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A terminal that is a bounded run of one character class, its first character perhaps of another one.
 
     `pattern` is the whole as a regular expression, `first` the class of its first character, `most` its longest length.
@@ -65,8 +63,7 @@ class Run:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A state as declared: its `meaning` (None for structure), and its traits.
 
     `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
@@ -92,8 +89,7 @@ class State:
         return self.meaning in ("content", "reasoning")
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """A transition as declared, its sources one by one."""
 
     trigger: str
@@ -106,7 +102,7 @@ class Transition:
     of_calls: bool = False  # its marker is around calls; if none are wanted it is text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Spec:
     """The two files, read and checked. Cannot be changed."""
 
@@ -225,7 +221,7 @@ def with_other_roles(spec: Spec, tokens: Collection[str]) -> Spec:
     if not found or spec.stop is None:
         return spec
     roles = {f"ROLE {role}": Literal(f"ROLE {role}", role) for role in found}
-    rows = [replace(row, trigger=name) for name in roles for row in spec.transitions if row.trigger == spec.stop[0]]
+    rows = [row._replace(trigger=name) for name in roles for row in spec.transitions if row.trigger == spec.stop[0]]
     made = replace(spec, transitions=(*spec.transitions, *rows), terminals={**spec.terminals, **roles})
     return replace(made, special_tokens=(*spec.special_tokens, *roles), stop=(*spec.stop, *roles))
 
@@ -243,7 +239,7 @@ def text_only(spec: Spec) -> Spec:
     """
     header = _headers_of_calls(spec)
     rows = [
-        replace(row, actions=()) if row.source in header and row.actions == ("name",) else row
+        row._replace(actions=()) if row.source in header and row.actions == ("name",) else row
         for row in spec.transitions
         if not row.of_calls
         and "no_call" not in row.actions  # the markers of what is not a call are part of the text

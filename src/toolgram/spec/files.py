@@ -7,7 +7,6 @@ each entry, `grammar_file` asks Lark for the terminals, `building` puts both tog
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -48,6 +47,6 @@ def _shapes(grammar: Grammar, text: str, path: str) -> Shapes:
         if name == TEXT:
             return None
         found = shape_of(terminals[names[name]], path, terminal_line(text, name))
-        return replace(found, name=name)
+        return found._replace(name=name)
 
     return {name: partial(shape, name) for name in [*names, *free]}

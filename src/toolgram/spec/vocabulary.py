@@ -7,13 +7,12 @@ explain machine files are made from it.  A key that is not here does not exist.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolgram.call_ids import STYLES
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A key of a mapping: what it says, the kind of its value (see `KINDS`), and an entry that can be pasted."""
 
     says: str
@@ -209,8 +208,7 @@ MEANINGS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ValueType:
+class ValueType(NamedTuple):
     """How a state with this tag reads the value of an argument.
 
     `to_marker` and `alone` name the island (in the table of `islands`) that reads it up to a marker, and the one that
