@@ -38,6 +38,8 @@ from toolgram.tools.reading import Tools, read_tools
 if TYPE_CHECKING:
     from toolgram.tools.parameters import Parameters
 
+_MAY_BELONG = ",:;{}[]()\"'\\`" + ZERO_WIDTH  # with which text after a call is no prose
+
 
 def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_reason: str | None) -> Message | None:
     """Return the message that a parser makes of a whole output; None if a parser has to read it."""
@@ -85,6 +87,7 @@ class _Reading:
     _key = ""  # of the argument that is read
     _parameters: Parameters | None = None  # declared for the call
     _python = _repairs = False  # the envelope is in Python's spelling; it may be repaired
+    _ends_in_text = False  # the content comes after the calls
 
     def __init__(self, program: Program, text: str, tools: Tools, ended: bool, place: Place, marked: bool) -> None:
         self._program, self._tools = program, tools
@@ -103,7 +106,9 @@ class _Reading:
         calls = self._calls
         for call in calls:
             call.id = call.id or ids()
-        parts: list[Part] = [self._content, *calls] if self._content else [*calls]
+        parts: list[Part] = [*calls]
+        if self._content:
+            parts.insert(len(calls) if self._ends_in_text else 0, self._content)
         if finish_reason is None:
             finish_reason = "tool_calls" if calls else "stop"
         content, reasoning = self._content or None, self._reasoning or None
@@ -236,8 +241,10 @@ class _Reading:
                 raise Unusual
             return
         leading, trailing = said[: len(said) - len(said.lstrip())], said[len(said.rstrip()) :]
-        if self._calls or len(leading) > MOST_BLANKS_BESIDE or len(trailing) > MOST_BLANKS_BESIDE:
+        if len(leading) > MOST_BLANKS_BESIDE or len(trailing) > MOST_BLANKS_BESIDE:
             raise Unusual
+        if self._calls:
+            self._end_with(body, last)
         if not last and ("`" in body or may_open(body[-MOST_TAIL:])):
             raise Unusual
         if self._pos == self._first and not self._marked:
@@ -245,6 +252,15 @@ class _Reading:
             if leading and self._program.spec.turn_start:
                 raise Unusual
         self._add_text(body, trailing, last)
+
+    def _end_with(self, body: str, last: bool) -> None:
+        """Take the text after the calls, if it is all of the content and nothing in it may belong to a call."""
+        program, begun = self._program, self._content or self._place.state.to_user
+        belongs = body[0] in _MAY_BELONG or body.startswith((*program.endings, *program.element_ends))
+        if not last or begun or program.line_calls or belongs:
+            raise Unusual
+        self._follow(TEXT)
+        self._ends_in_text = True
 
     def _add_text(self, body: str, trailing: str, last: bool) -> None:
         """Make text the reasoning or the content, of which the message has one each."""

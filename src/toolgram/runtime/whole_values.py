@@ -31,9 +31,12 @@ _string = re.compile(r""""([^"\\\x00-\x1f]*+)"|'([^'"\\\x00-\x1f]*+)'""").match
 
 _STRING, _WORD, _OPENING, _CLOSING = 1, 2, 3, 4  # groups of a token; any other is as JSON has it
 _python_token = re.compile(
-    r"""[ \t\r\n]*+(?:'([^'"\\\x00-\x1f]*+)'|(True|False|None)\b|([\[{])|([\]}])|([,:]|"[^"\\\x00-\x1f]*+"|"""
-    r"""-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![0-9a-zA-Z_.])))"""
+    r"""[ \t\r\n]*+(?:'((?:[^'\\\x00-\x1f]++|\\['"\\bfnrt])*+)'|(True|False|None)\b|([\[{])|([\]}])|([,:]|"""
+    r""""(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+"""
+    r"""(?![0-9a-zA-Z_.])))"""
 )
+_respelled = re.compile(r"""\\.|\"""").sub  # what JSON writes in another way in a string with single quotes
+_RESPELLED = {"\\'": "'", '"': '\\"'}
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -121,7 +124,7 @@ def loose_object(text: str, pos: int) -> tuple[str, int, int, str]:
         if spelled:
             written = token[kind]
             place = token.start(kind) - (kind == _STRING)
-            parts += text[begin:place], f'"{written}"' if kind == _STRING else _JSON_WORDS[written]
+            parts += text[begin:place], _json_string(written) if kind == _STRING else _JSON_WORDS[written]
             first, said = (first, said) if said else (place, "'" if kind == _STRING else written)
         else:
             parts.append(text[begin:pos])
@@ -129,6 +132,12 @@ def loose_object(text: str, pos: int) -> tuple[str, int, int, str]:
         if not depth:
             break
     return *_checked("".join(parts), pos), first, said
+
+
+def _json_string(written: str) -> str:
+    """Return what is written in single quotes as JSON."""
+    odd = '"' in written or "\\" in written
+    return f'"{_respelled(lambda each: _RESPELLED.get(each[0], each[0]), written) if odd else written}"'
 
 
 def _checked(written: str, end: int) -> tuple[str, int]:
