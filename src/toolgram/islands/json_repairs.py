@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from toolgram.islands.json_table import (
     AFTER_ITEM,
@@ -46,6 +46,7 @@ from toolgram.islands.json_table import (
     START,
     escape_controls,
 )
+from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_tokens import is_short, json_text, more_of_escape, unescape
 from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS
 
@@ -66,28 +67,9 @@ _SPELLINGS = ("", "'", "\\'", *PYTHON_WORDS)  # what is noted of Python's spelli
 
 # What is being read.
 PLAIN, CLOSING, ESCAPE, WORD, COMMENT = "plain", "closing", "escape", "word", "comment"
+_SWAPPED = str.maketrans("\"'", "'\"")
 _runs = {quote: re.compile(rf"[^{quote}\"\\\x00-\x1f]*+").match for quote in _QUOTES}
 EARLIER, HERE = 1, 2  # the place of the damage: a part already read, or the open string
-
-
-class Scanner(Protocol):
-    """The parts of the scanner that a repairer uses."""
-
-    state: int
-    stack: list[str]
-    escaped: bool
-    contains: bool
-
-    @property
-    def in_key(self) -> bool:
-        """True if the next character is inside a key."""
-
-    @property
-    def is_after_value(self) -> bool:
-        """True if the value before the next character is whole, or may be."""
-
-    def after_value(self) -> int:
-        """Return the state after a value at this place."""
 
 
 class JsonRepairer:
@@ -95,8 +77,8 @@ class JsonRepairer:
     is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
 
     __slots__ = (
-        "_comma", "_damage", "_doubled", "_held", "_mode", "_tight", "ahead", "broken", "note", "out", "python_only",
-        "quote", "spelled", "tail", "work",
+        "_comma", "_damage", "_doubled", "_held", "_mode", "_phrase", "_rivals", "_symbols", "_tight", "ahead",
+        "broken", "note", "out", "python_only", "quote", "spelled", "tail", "work",
     )  # fmt: skip
 
     def __init__(self, quote: str = '"', python_only: bool = False) -> None:
@@ -108,7 +90,12 @@ class JsonRepairer:
         self.spelled = False  # a single quote or a Python word was noted
         self._tight = False  # the last character closed a string
         self._damage = 0  # EARLIER or HERE
-        self.tail: tuple[Scanner, int] | None = None  # a scanner of the text after a quote, and how much it has read
+        self._phrase: str | None = None  # the text after the first quote in a damaged string, up to the second one
+        self._symbols = False  # it has no letters and digits, and the second quote was the last character
+        self._rivals: list[JsonScanner] = []  # each reads a quote in the string, and what follows, as further members
+        self.tail: tuple[JsonScanner, int] | None = (
+            None  # a scanner of the text after a quote, and how much it has read
+        )
         self.ahead: tuple[Any, int, int, int] = None, 0, 0, 0  # a text, a place in it, the next marker's two ends
         self.work = 0  # the cost of looking for the end of the string
         self._doubled: list[int] = []  # depths of objects whose opening brace came twice
@@ -116,11 +103,16 @@ class JsonRepairer:
         self.note = ""
         self.broken = False
 
-    def read(self, character: str, scanner: Scanner) -> bool:
+    def read(self, character: str, scanner: JsonScanner) -> bool:
         """Read a character. Return whether it was taken; if not, it is read again, or is `broken`."""
         self.out = self.note = ""
         self.broken = False
-        taken = _READERS[self._mode](self, character, scanner)
+        if self._symbols and character.isalnum():
+            return self._break()  # an operator is between two strings
+        mode, self._symbols = self._mode, False
+        taken = _READERS[mode](self, character, scanner)
+        if taken and self._damage == HERE and CLOSING not in (mode, self._mode):
+            self._note_part(character)
         if self.python_only and (self._damage or self.note not in _SPELLINGS):
             return self._break()
         return taken
@@ -146,7 +138,7 @@ class JsonRepairer:
 
     # --- between tokens -------------------------------------------------------------------------------------------
 
-    def _plain(self, character: str, scanner: Scanner) -> bool:
+    def _plain(self, character: str, scanner: JsonScanner) -> bool:
         state, tight, self._tight = scanner.state, self._tight, False
         if state < START:
             return self._in_string(character, state)
@@ -239,15 +231,15 @@ class JsonRepairer:
         self._mode, self._held = WORD, character
         return True
 
-    def _is_key(self, scanner: Scanner) -> bool:
+    def _is_key(self, scanner: JsonScanner) -> bool:
         state = _place(scanner)
         return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
 
-    def bare_key(self, scanner: Scanner) -> str:
+    def bare_key(self, scanner: JsonScanner) -> str:
         """Return what was read of a key without quotes; "" if none is being read."""
         return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
 
-    def _word(self, character: str, scanner: Scanner) -> bool:
+    def _word(self, character: str, scanner: JsonScanner) -> bool:
         word = self._held
         if word == "-" and character.isdecimal():
             self._mode, self._held = PLAIN, ""
@@ -277,14 +269,14 @@ class JsonRepairer:
         self._write(written)
         return False
 
-    def _comment_begins(self, opening: str, scanner: Scanner) -> bool:
+    def _comment_begins(self, opening: str, scanner: JsonScanner) -> bool:
         self._mode, self._held = COMMENT, opening
         self.note = opening if opening != "/" else ""
         if scanner.state >= SCALARS and self.note:
             self.out = " "  # or the text before and after it would be one number
         return True
 
-    def _comment(self, character: str, scanner: Scanner) -> bool:
+    def _comment(self, character: str, scanner: JsonScanner) -> bool:
         """Read a comment. Hold its opening characters, and a star that may begin its end."""
         if self._held == "/":
             return self._comment_begins("/" + character, scanner) if character in "/*" else self._break()
@@ -318,7 +310,7 @@ class JsonRepairer:
             return True
         return self._write('\\"' if character == '"' else character)
 
-    def _escape(self, character: str, scanner: Scanner) -> bool:
+    def _escape(self, character: str, scanner: JsonScanner) -> bool:
         if self.spelled or self.quote == "'":
             return self._python_escape(character)
         held = self._held + character
@@ -345,13 +337,15 @@ class JsonRepairer:
             self._decided("/" if escape == "\\/" else unescape(escape))
         return end == 1
 
-    def _closing(self, character: str, scanner: Scanner) -> bool:
+    def _closing(self, character: str, scanner: JsonScanner) -> bool:
         """Read blanks and a comment after a quote, then decide whether the quote ends the string."""
         blanks, remark = self._after_quote()
         end = _end_of_comment(remark)
         decides = not remark or end > 0
         most = LONGEST_REMARK if remark else MOST_BLANKS
         if decides and (character in _ENDS_STRING or (character in _BLANKS and len(self._held) > most)):
+            if self._damage == HERE and self.has_rival():
+                return self._break()
             self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
             self._tight = not remark and (not blanks or scanner.stack[-1:] == ["["])
             return False
@@ -363,17 +357,47 @@ class JsonRepairer:
         self._held += character
         return True
 
-    def _goes_on(self, scanner: Scanner) -> bool:
+    def _goes_on(self, scanner: JsonScanner) -> bool:
         """Make the quote that is held, and what is held after it, part of the string."""
         if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
             return self._break()  # in a list, the text between two strings may also be a string
         if (scanner.escaped or scanner.contains) and self._damage != HERE:
             return self._break()  # an escaped quote may be the end, after a backslash; or the end is before a marker
         note = "" if self._damage else self._held
-        self._damage = HERE
+        if not self._note_quote(scanner):
+            return self._break()
+        self._note_part(self._held[1:])
         quote = '\\"' if self.quote == '"' else self.quote
         self._decided(quote + escape_controls(self._held[1:]), note)
         return False
+
+    def _note_quote(self, scanner: JsonScanner) -> bool:
+        """Note a quote in a damaged string. Return False if it is one of two around an operator or a word."""
+        phrase, self._phrase = self._phrase, None if self._damage == HERE else ""
+        self._damage = HERE
+        rival = scanner.before_key()
+        self._rivals = [*self._rivals, rival]
+        self._note_part(self.quote)
+        if not phrase:
+            return True
+        self._symbols = not any(map(str.isalnum, phrase))
+        return not (phrase[0].isspace() and phrase[-1].isspace())
+
+    def _note_part(self, text: str) -> None:
+        """Note more text of a damaged string. Rivals that do not fit it are dropped, and those that are alike."""
+        if self._phrase is not None and text != self.quote:
+            self._phrase = self._phrase + text if len(self._phrase) < LONGEST_REMARK else None
+        written = text.translate(_SWAPPED) if self.quote == "'" else text
+        alive = {}
+        for each in self._rivals:
+            each.run(written, 0, 0)
+            if each.end == len(written) and not (each.broken or each.done):
+                alive[each.state, *each.stack] = each
+        self._rivals = [*alive.values()]
+
+    def has_rival(self) -> bool:
+        """Return whether a damaged string that the next quote ends may have ended earlier: the rest may be members."""
+        return any(each.in_plain_string and not each.in_key for each in self._rivals)
 
     def _after_quote(self) -> tuple[str, str]:
         """Return the blanks held after a quote, and the comment after them."""
@@ -391,7 +415,7 @@ class JsonRepairer:
         """True if a quote is held, and the next character decides whether it ends the string."""
         return self._mode == CLOSING
 
-    def crosses(self, character: str, scanner: Scanner) -> bool:
+    def crosses(self, character: str, scanner: JsonScanner) -> bool:
         """Return whether this closing bracket comes after a value and does not match the innermost open one."""
         after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_after_value
         return after and scanner.stack[-1] != _OPENERS[character]
@@ -410,9 +434,9 @@ class JsonRepairer:
         """Forget the damage of another call."""
         self._damage = 0
 
-    def keep_quote(self) -> None:
+    def keep_quote(self, scanner: JsonScanner) -> None:
         """Make the next quote part of a damaged string; `out` is the scanner's input."""
-        self.broken = False
+        self.broken = not self._note_quote(scanner)
         self._decided('\\"' if self.quote == '"' else self.quote)
 
     def end_string(self) -> None:
@@ -422,6 +446,7 @@ class JsonRepairer:
 
     def _end_string(self, blanks: str, note: str = "") -> None:
         self.quote = '"'
+        self._rivals, self._phrase, self._symbols = [], None, False
         self._damage, self.work, self.tail = min(self._damage, EARLIER), 0, None
         self._decided('"' + blanks, note)
 
@@ -432,19 +457,22 @@ class JsonRepairer:
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         place = [self._mode, self._held, self._comma, self.quote, [*self._doubled]]
-        return [*place, self._damage, self.work, self.spelled, self.python_only]
+        rivals = [rival.dump() for rival in self._rivals]
+        return [*place, self._damage, self.work, self.spelled, self.python_only, self._phrase, self._symbols, rivals]
 
     @classmethod
     def load(cls, data: Any) -> JsonRepairer:
         """Load what `dump` returned."""
-        mode, held, comma, quote, doubled, damage, work, spelled, python_only = data
+        mode, held, comma, quote, doubled, damage, work, spelled, python_only, *string = data
         repairer = cls(quote, python_only)
         repairer._mode, repairer._held, repairer._comma, repairer._doubled = mode, held, comma, [*doubled]
         repairer._damage, repairer.work, repairer.spelled = damage, work, spelled
+        repairer._phrase, repairer._symbols, rivals = string
+        repairer._rivals = [JsonScanner.load(each) for each in rivals]
         return repairer
 
 
-def _place(scanner: Scanner) -> int:
+def _place(scanner: JsonScanner) -> int:
     """Return the state of a scanner, or the state after a number that may be over."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
@@ -457,7 +485,7 @@ def _end_of_comment(text: str) -> int:
     return min(ends, default=0)
 
 
-_READERS: dict[str, Callable[[JsonRepairer, str, Scanner], bool]] = {
+_READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
     PLAIN: JsonRepairer._plain,
     CLOSING: JsonRepairer._closing,
     ESCAPE: JsonRepairer._escape,

@@ -403,6 +403,13 @@ class JsonScanner:
             return DONE
         return AFTER_MEMBER if self.stack[-1] == "{" else AFTER_ITEM
 
+    def before_key(self) -> JsonScanner:
+        """Return a scanner that repairs nothing, before another key in the innermost bracket."""
+        made = JsonScanner()
+        made.accept_controls()
+        made.stack, made.state = self.stack[:], KEY
+        return made
+
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on to the end of the outermost value."""
         self.accept_controls()

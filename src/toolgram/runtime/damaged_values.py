@@ -81,7 +81,7 @@ def _find_end(stream: Stream, repairer: JsonRepairer, text: str, pos: int, end: 
 def _end_at(stream: Stream, repairer: JsonRepairer, text: str, end: int, whole: bool, final: bool) -> int:
     """Return whether the quote with which `text` begins ends the string. At `end` is the first marker."""
     scanner, floor, in_list = _around(stream)
-    tail, read = cast("tuple[JsonScanner, int]", repairer.tail or (_copy(scanner), 0))
+    tail, read = repairer.tail or (_copy(scanner), 0)
     exact = text[:end] if repairer.quote == '"' else _in_double_quotes(text[:end])
     if len(tail.stack) > floor and read < end:
         tail.run(exact, read, floor)

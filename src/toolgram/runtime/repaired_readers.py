@@ -28,7 +28,7 @@ from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, StateProgram
 from toolgram.runtime.argument_readers import arguments_scanner, confirm_object, read_closer, repaired_reader
-from toolgram.runtime.damaged_values import CUT, ENDS, PART, read_damaged
+from toolgram.runtime.damaged_values import BROKEN, CUT, ENDS, PART, read_damaged
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS, prescribed
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.position import WAIT
@@ -126,6 +126,7 @@ def _read_one(stream: Stream, scanner: JsonScanner, reader: str, text: str, pos:
     found = PART
     if repairer.in_damaged and scanner.in_plain_string:
         found = read_damaged(stream, repairer, text, pos, final)
+        found = BROKEN if found in (ENDS, CUT) and repairer.has_rival() else found
     if found not in (PART, ENDS):
         return _leave_damaged(stream, found, text, pos)
     taken = _read_character(stream, scanner, reader, text, pos, final, found)
@@ -161,8 +162,8 @@ def _read_character(
         if found == ENDS:
             repairer.end_string()
         else:
-            repairer.keep_quote()
-        return 1
+            repairer.keep_quote(scanner)
+        return int(not repairer.broken)
     follows = _follows_quote(stream, reader, text, pos, final) if repairer.at_quote else 0
     if follows == WAIT:
         return WAIT
