@@ -115,6 +115,13 @@ class PythonScanner:
         self._stack, self._state, self._lead, self.started = stack, "after", "", True
         return self
 
+    @classmethod
+    def before_value(cls, stack: str) -> PythonScanner:
+        """Return a scanner before a value, inside these frames."""
+        self = cls.after_value(stack)
+        self._state = "value"
+        return self
+
     def run(self, text: str) -> bool:
         """Consume `text`, a whole delta, and leave the JSON in `out`. Return whether there is more to come."""
         self.end = self.read(text, 0)

@@ -7,7 +7,9 @@ Strategy: the scanner of literals with a few readers of its own; anything that i
 * one string of a call with quotes of its own kind inside (`'sed -n '1,9p' f'`), as a whole.
 
 A quote ends a string if the text after it continues the arguments or the calls (`_follows`). If an operator or another
-string follows, there are two readings, an expression or a text, and the call is broken. If anything else follows, the
+string follows, or a comma or bracket with anything else after it, there are two readings, an expression or a text, and
+the call is broken. So it is if a quote comes after `=` in the string and all that follows can be read as a value and
+further arguments: then the string has no end. If anything else follows, the
 string is *damaged*: each later quote is a candidate for its end, and the text after a candidate is read strictly
 (`StrictRest`) up to the closing marker or the end. The first candidate for which this works is the end; without one the
 call is broken. So a damaged string contains no marker, and no escape that Python knows: nobody can say whether the
@@ -49,6 +51,7 @@ WORDS_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not", "else"})
 OPERATORS = frozenset("+%*.[(|&<>=!-/^@#")
 # Bits of `_flags`: the string had an escape, the call had a damaged string, the first item of a set is not a string.
 _ESCAPED, _REPAIRED, _SCALAR = 1, 2, 4
+_QUOTES = ('"', "'")
 _NAME = rf"[^\W\d]\w{{0,{LONGEST_WORD}}}+"
 _blanks = always(rf"[{BLANKS}]*+")
 _word = always(rf"(?:{_NAME})?")
@@ -77,8 +80,8 @@ class RepairingPythonScanner(PythonScanner):
     """
 
     __slots__ = (
-        "_around", "_candidates", "_ended", "_final", "_first", "_flags", "_passed", "_probed", "back", "notes", "stop",
-        "why",
+        "_around", "_candidates", "_ended", "_final", "_first", "_flags", "_passed", "_probed", "_seen", "back",
+        "notes", "stop", "why",
     )  # fmt: skip
 
     def __init__(self, around: Around | None = None) -> None:
@@ -97,6 +100,7 @@ class RepairingPythonScanner(PythonScanner):
         self._flags = 0
         self._probed = 0  # how much of the unconsumed text the candidates have read
         self._passed = False  # the next character begins no marker
+        self._seen = ""  # the end of the open string, with its last character that is not blank
 
     def run(self, text: str) -> bool:
         """Do what `PythonScanner.run` does; also return False for a delta with a repair in it."""
@@ -105,7 +109,14 @@ class RepairingPythonScanner(PythonScanner):
 
     def passes(self, text: str) -> bool:
         """Return whether `text` is wholly inside a string and the same in JSON."""
-        return self._first is None and PythonScanner.passes(self, text)
+        if self._first is not None or not PythonScanner.passes(self, text):
+            return False
+        self._see(text)
+        return True
+
+    def _see(self, text: str) -> None:
+        if not text.isspace():
+            self._seen = text
 
     def read(self, text: str, pos: int, final: bool = False, ended: bool = False) -> int:
         """Consume `text` from `pos` on, up to the first repair; hold the first item after a brace until it is decided.
@@ -190,6 +201,7 @@ class RepairingPythonScanner(PythonScanner):
 
     def _begin(self, kind: str, char: str, end: int) -> int:
         self._flags &= _REPAIRED
+        self._seen = ""
         if kind != "quote" and self._first is not None:
             self._flags |= _SCALAR
         if kind != "open" or char != "{" or len(self._stack) >= MAX_DEPTH:
@@ -253,7 +265,9 @@ class RepairingPythonScanner(PythonScanner):
     def _body(self, text: str, pos: int) -> int:
         if len(self._quote) == 1 and text[pos] == self._quote:
             return self._after_quote(text, pos + 1, self._quote)
-        return super()._body(text, pos)
+        end = super()._body(text, pos)
+        self._see(text[pos:end])
+        return end
 
     def _escape(self, text: str, pos: int) -> int:
         held = self._held
@@ -283,6 +297,8 @@ class RepairingPythonScanner(PythonScanner):
         self._flags |= _REPAIRED
         self._state, self._quote, self._held = "damaged", quote, ""
         self._probed = at - begun
+        if self._stack == "k" and self._seen.rstrip().endswith("="):
+            self._candidates = [StrictRest.of_value(quote, self._stack, self._around)]
         return begun
 
     def _follows(self, text: str, pos: int) -> str:
@@ -310,18 +326,15 @@ class RepairingPythonScanner(PythonScanner):
             element = _begins_element(text, pos)
             if element.end() == len(text) and not element["first"]:
                 return OPEN if element.end() - pos <= MOST_BETWEEN else SEVERAL
-            return FITS if element["first"] or text[element.end()] in self._around.stops else DAMAGED
+            return FITS if element["first"] or text[element.end()] in self._around.stops else SEVERAL
         match = _next_argument(text, pos)
-        return FITS if match["close"] or match["value"] else self._open_or_damaged(text, pos, match)
+        return FITS if match["close"] or match["value"] else _open_or(_at_quote(text, pos), text, pos, match)
 
     def _after_word(self, text: str, pos: int) -> str:
         match = _missing_comma(text, pos)
         if match.end() < len(text) and match["name"] in WORDS_BETWEEN:
             return SEVERAL
-        return FITS if match["value"] and self._stack == "k" else self._open_or_damaged(text, pos, match)
-
-    def _open_or_damaged(self, text: str, pos: int, match: re.Match[str]) -> str:
-        return OPEN if match.end() == len(text) and match.end() - pos <= MOST_BETWEEN else DAMAGED
+        return FITS if match["value"] and self._stack == "k" else _open_or(DAMAGED, text, pos, match)
 
     # --- a damaged string -----------------------------------------------------------------------------------------
 
@@ -358,7 +371,7 @@ class RepairingPythonScanner(PythonScanner):
         for each in self._candidates:
             if each.read(char):
                 alive.append(each)
-            elif each.goes_on:
+            elif each.goes_on and not each.is_rival:
                 self.broken, self.why = True, "a string with quotes inside that may end in several places"
         self._candidates = alive if not self.broken else self._candidates
         return not self.broken
@@ -390,7 +403,8 @@ class RepairingPythonScanner(PythonScanner):
     def end_damaged(self, text: str, pos: int) -> int:
         """End the damaged string before a marker or the end, at the first candidate whose rest fits. Return the
         position after its quote; without one, the scanner is broken."""
-        found = next((each.at for each in self._candidates if each.ready), None)
+        ready = next((each for each in self._candidates if each.ready), None)
+        found = None if ready is None or ready.is_rival else ready.at
         self._parts.clear()
         self.broken, self.stop, self.out = found is None, -1, ""
         self.why = "a string with quotes inside that has no certain end"
@@ -408,29 +422,42 @@ class RepairingPythonScanner(PythonScanner):
         """Return all that the next `read` depends on, as JSON-able values; unconsumed text is read again."""
         first = None if self._first is None else "".join(self._first)
         alive = _REPAIRED | _ESCAPED * (self._state in ("body", "escape")) | _SCALAR * (self._first is not None)
-        return [super().dump(), first, self._flags & alive, [*self.notes], *self._around]
+        string = [self._seen.rstrip()[-1:], any(each.is_rival for each in self._candidates)]
+        return [super().dump(), first, self._flags & alive, string, [*self.notes], *self._around]
 
     @classmethod
     def load(cls, data: Any) -> RepairingPythonScanner:
         """Load what `dump` returned."""
-        literal, first, flags, notes, *around = data
+        literal, first, flags, (seen, has_rival), notes, *around = data
         self = cls(Around(*around))
         self._set(literal)
+        self._seen = seen
+        if has_rival:  # the quote with which it begins is not consumed
+            self._candidates, self._probed = [StrictRest.of_value(self._quote, self._stack, self._around)], 1
         self._first, self._flags, self.notes = None if first is None else [first], flags, [*notes]
         return self
 
 
 class StrictRest:
     """The text after a candidate for the end of a damaged string, read without repairs. `at` is the place of the
-    candidate; `goes_on`: a further argument or call has begun; `ready`: only a marker or the end may follow."""
+    candidate; `goes_on`: a further argument or call has begun; `ready`: only a marker or the end may follow. If it
+    `is_rival`, the candidate is no end, but the beginning of a value."""
 
-    __slots__ = ("_around", "_between", "_scanner", "at", "goes_on", "ready")
+    __slots__ = ("_around", "_between", "_scanner", "at", "goes_on", "is_rival", "ready")
 
     def __init__(self, at: int, stack: str, around: Around) -> None:
         self.at, self._around = at, around
         self._scanner: PythonScanner | None = PythonScanner.after_value(stack)
         self._between = ""  # text since the end of the last call
-        self.ready = self.goes_on = False
+        self.ready = self.goes_on = self.is_rival = False
+
+    @classmethod
+    def of_value(cls, quote: str, stack: str, around: Around) -> StrictRest:
+        """Return a rival: it reads a string as the value of an argument, from its quote on."""
+        self = cls(0, stack, around)
+        self._scanner, self.is_rival = PythonScanner.before_value(stack), True
+        self.read(quote)
+        return self
 
     def read(self, char: str) -> bool:
         """Read a character. Return whether it fits."""
@@ -491,8 +518,21 @@ def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -
         if match["open"] or (match["close"] and around.listed):
             return FITS
         grows = match.end() == len(text) and match.end() - at <= MOST_BETWEEN
-        return (FITS if ended else OPEN) if grows else DAMAGED
-    return SEVERAL if char in OPERATORS else DAMAGED
+        return (FITS if ended else OPEN) if grows else _at_quote(text, call)
+    return _at_quote(text, at)
+
+
+def _at_quote(text: str, pos: int) -> str:
+    """Return DAMAGED if a quote at `pos` closes something, OPEN if that is not known, else SEVERAL."""
+    at = _blanks(text, pos).end()
+    if text[at : at + 1] not in _QUOTES:
+        return SEVERAL
+    return OPEN if at + 1 >= len(text) else SEVERAL if text[at + 1].isalnum() else DAMAGED
+
+
+def _open_or(decided: str, text: str, pos: int, match: re.Match[str]) -> str:
+    """Return OPEN if more text may change a match after `pos`, else what is `decided`."""
+    return OPEN if match.end() == len(text) and match.end() - pos <= MOST_BETWEEN else decided
 
 
 _READERS: dict[str, Callable[[Any, str, int], int]] = {

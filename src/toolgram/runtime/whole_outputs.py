@@ -256,7 +256,8 @@ class _Reading:
     def _end_with(self, body: str, last: bool) -> None:
         """Take the text after the calls, if it is all of the content and nothing in it may belong to a call."""
         program, begun = self._program, self._content or self._place.state.to_user
-        belongs = body[0] in _MAY_BELONG or body.startswith((*program.endings, *program.element_ends))
+        ends = (*program.endings, *program.element_ends)
+        belongs = body[0] in _MAY_BELONG or body.startswith(ends) or any(each.startswith(body) for each in ends)
         if not last or begun or program.line_calls or belongs:
             raise Unusual
         self._follow(TEXT)
