@@ -4,7 +4,7 @@ Strategy: each axis of a template (turns, thoughts, content, calls, the values o
 ways that it may be written; a template is one of each, chosen by a number. What it renders for a message, behind its
 own generation prompt and up to what ends the turn, is what a model writes. Nothing of derivation is used for that but
 the rendering environment. A row that is read wrongly although the report is `ok` is *silent*, and there may be none.
-A row that is lost and has no certain reading under the contract (DESIGN, section 7) is counted apart, by its reason
+A row that is lost and has no certain reading under the contract (`suite/README.md`) is counted apart, by its reason
 (`unreadable`).
 """
 
@@ -260,7 +260,7 @@ _ENCODED: dict[str, Callable[[str], str]] = {"values e": html.escape, "values ur
 def unreadable(template: Made, name: str) -> str:
     """Say why this row may have no certain reading, by the row alone; "" if it has one.
 
-    Either another message is rendered as this one, or the contract (DESIGN, section 7) has no reading for it in
+    Either another message is rendered as this one, or the contract (`suite/README.md`) has no reading for it in
     general: what follows a marker in a text, or what is around calls, may still decide it.
     """
     return "another message is rendered alike" if twin(template, name) is not None else _without_reading(template, name)
