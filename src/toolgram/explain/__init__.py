@@ -106,7 +106,7 @@ _REST = {
     "call",
     "rejected_rest": ". It was a broken call, so the rest is text until its brackets balance, and nothing inside it is "
     "taken for a call",
-    "malformed": ". It stood inside a broken call",
+    "malformed": ". It is inside a broken call",
 }
 
 
