@@ -1,4 +1,4 @@
-"""The parser that the proofs are about: one for which every marker counts, wherever it is (see P3 of the design)."""
+"""The parser that the proofs are about: every marker counts, wherever it is (no clause P3 of `suite/README.md`)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ bracket can follow, a quote until it is known what follows, an escape until it i
 * keys without quotes, `NaN` and `Infinity` (as strings),
 * a backslash that begins no escape of JSON.
 
-They are local, and each of them counts. Damage to the structure is repaired in one value only:
+These faults are local, and all of them are repaired, however many there are. Damage to the structure is repaired in one
+value only:
 
 * a second opening brace of an object, and then the second closing one,
 * quotes inside a string. The first is a quote that neither the end nor `,`, `:`, a closing bracket or a quote follows.

@@ -213,12 +213,12 @@ class RepairedLiteral:
 
     @property
     def is_whole(self) -> bool:
-        """No bracket of the value is open."""
+        """True if no bracket of the value is open."""
         return self._scanner.done
 
     @property
     def in_string(self) -> bool:
-        """The next character is inside a string."""
+        """True if the next character is inside a string."""
         return self._scanner.in_string and not self._repairer.at_quote
 
     def dump(self) -> list[Any]:

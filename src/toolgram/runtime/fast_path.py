@@ -4,7 +4,7 @@ Strategy: nearly every delta is wholly inside text or inside arguments. In a *ru
 whether the delta stays inside, and one event is made of it; content, reasoning and text values of tagged arguments
 differ in the search and in the event. In JSON arguments, the scanner decides whether the delta stays inside; Python
 arguments use the same path with a scanner that writes JSON. In JSON that is repaired, only strings have a path. Any
-path costs two to three times as much as the event alone.
+path costs 3 to 9 times as much as the event alone (`benchmarks/RESULTS.md`).
 
 A path takes over what the stream holds back (`rest`, `held`). It gives it back when the readers have to read on,
 because the text leaves the run, or may leave it.

@@ -1,4 +1,4 @@
-"""Calls that the model only mentions: in inline code, in a code fence, in a thought (P3 of the design).
+"""Calls that the model only mentions: in inline code, in a code fence, in a thought (clause P3, in `suite/README.md`).
 
 A call that opens in an inline code span is text, and so is the rest of the span. A closing marker, or the header of a
 message, is text only if the span begins with it: a forgotten backtick must not merge one message into another.

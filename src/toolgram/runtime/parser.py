@@ -251,7 +251,7 @@ class Parser:
 
 
 class RestoredParser(Parser):
-    """A parser that continues from a snapshot. If somebody forged it, what that breaks is a ToolgramError."""
+    """A parser that continues from a snapshot. It raises ToolgramError for whatever a forged snapshot breaks."""
 
     __slots__ = ()
 

@@ -2,8 +2,9 @@
 
 A snapshot has the position of the machine and what is held back, but nothing already emitted. A start that two places
 share (the start of a held call is also in the held region) is written once, and found by its place. A digest of the
-snapshot and of the format's two files shows that it is as it was written, and for this format; nothing else is checked.
-The digest has no key: of a snapshot that somebody forged nothing is evaluated, and what it breaks is a ToolgramError.
+snapshot and of the format's two files shows that it is as it was written, and for this format. Beside that, only the
+version is checked. The digest has no key: of a snapshot that somebody forged nothing is evaluated, and what it breaks
+is a ToolgramError.
 """
 
 from __future__ import annotations

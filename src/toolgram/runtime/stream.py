@@ -2,15 +2,15 @@
 
 Theory of operation: a stream is in one *state* of its machine and has one *reader*, the function that takes the next
 characters there. A reader *fires* triggers; a fired transition performs its actions and chooses the next reader. Every
-character is emitted in exactly one event: a reader passes its characters on with the event it makes, and nothing else
-makes events.
+character is emitted in exactly one event: what makes an event passes its characters on with it. Readers make events; so
+do the actions of transitions, the edges of an output and the fast path.
 
 A state may be *held*: a call is not certain yet, and its events wait in a held region. A state that is not held commits
 them. Text that does not fit *rejects what is held*: the text of the region becomes text of the state before the region
-(its origin), and reading resumes at the character that did not fit. Nothing is read twice, so the work stays linear. If
-a rejected value is nevertheless valid JSON, it remains text up to its closing bracket, so that no object inside it is
-taken for a call. For the same reason, if it breaks after a name is known, or inside the value of a member, its rest is
-text until its brackets balance.
+(its origin), and reading resumes at the character that did not fit. What was held is not read again, so the work stays
+linear; only text with a withheld call is read twice (`mentions`). If a rejected value is nevertheless valid JSON, it
+remains text up to its closing bracket, so that no object inside it is taken for a call. For the same reason, if it
+breaks after a name is known, or inside the value of a member, its rest is text until its brackets balance.
 
 Text that does not fit while nothing is held fires `malformed`, and the machine defines where that leads.
 """
