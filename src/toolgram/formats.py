@@ -206,7 +206,7 @@ class Format:
         """Return the format with the suffix that these texts, of special tokens or of a prompt, have in its markers.
 
         Some checkpoints write a suffix of their own in every marker (`<think:6124c78e>`). `parser`, `parse`, `export`
-        and `explain` do this already. Returns the format itself if it has no suffix, or if the texts have no other one.
+        and `explain` do this already. It is the format itself if it has no suffix, or if the texts have no other one.
         """
         told = [text for text in texts if text] if self.spec.suffix else []
         found: Format = late_import("with_suffix_of")(self, told) if told else self

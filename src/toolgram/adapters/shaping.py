@@ -121,7 +121,7 @@ class Shaping:
 
     @property
     def was_cut_off(self) -> bool:
-        """Whether the output ended inside a call."""
+        """Return whether the output ended inside a call."""
         return "truncated" in self.statuses
 
 

@@ -41,7 +41,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Everything holds."""
+        """Return whether everything holds."""
         return all(finding.ok for finding in self.findings)
 
 

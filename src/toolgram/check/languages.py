@@ -372,7 +372,7 @@ RUNS = {"NAME": "f", "ID": "i1", "INDEX": "0", "KEY": "k"}
 
 
 def _objects(spec: Spec) -> list[str]:
-    """Call objects with this format's keys."""
+    """Return call objects with this format's keys."""
     keys = dict.fromkeys(("name", "arguments", "id"), "")
     for transition in spec.transitions:
         if transition.repair:

@@ -224,7 +224,7 @@ def _call(spec: Spec, tree: Tree[Token], text: str) -> ToolCall:
 
 
 def _take_field(call: ToolCall, name: str, node: Tree[Token]) -> bool:
-    """Keep what a member of the JSON of a call says. Returns False if its parts say it."""
+    """Keep what a member of the JSON of a call says; return False if its parts say it."""
     if name in ("name_field", "id_field"):
         setattr(call, name.removesuffix("_field"), json.loads(_last(node)))
     elif name == "arguments_field" and isinstance(node.children[-1], Token):

@@ -128,7 +128,7 @@ def _wrapped(stretch: str, text: str, before: str, after: str) -> tuple[str, str
 def _unquoted(
     stretches: Mapping[str, str], arguments: Mapping[str, Any], before: str, after: str, number: str
 ) -> tuple[str, str]:
-    """`before` and `after` without the quotes that belong to a text value, if a number has none."""
+    """Return `before` and `after` without the quotes that belong to a text value, if a number has none."""
     quoted = before[-1:] in ("'", '"') and before[-1:] == after[:1]
     found, closing, _ = stretches.get(number, "").rpartition(f"{arguments[number]}{after[1:]}")
     return (before[:-1], after[1:]) if quoted and closing and found[-1:] != before[-1:] else (before, after)

@@ -29,7 +29,7 @@ _pattern: ContextVar[re.Pattern[str]] = ContextVar("markers", default=_MARKER)  
 
 
 def learn_markers(turns: Sequence[str]) -> bool:
-    """Learn what a marker is in these turns. Returns whether it may be made of several tokens.
+    """Learn what a marker is in these turns, and return whether it may be made of several tokens.
 
     That is so if some tokens open tags, others close them, and one ends them all: `<|open|>x<|sep|>`,
     `<|close|>x<|sep|>`.

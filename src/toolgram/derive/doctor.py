@@ -1,4 +1,4 @@
-"""Does this format read what this template writes?  And if it does not, which one does?
+"""Compare a format with what a template writes, and name one that reads more.
 
 Strategy: the messages are those with which derivation proves its own result, written as the template writes them.  A
 named format reads each, and so do the others if it fails.  If outputs are given, whose truth nobody knows, the

@@ -105,7 +105,7 @@ class FormatBuilder:
         return {opener: _one_or_all(list(dict.fromkeys(closers))) for opener, closers in found.items()}
 
     def literals(self, role: str, texts: Iterable[str]) -> list[str]:
-        """Terminals for the pieces of one marker."""
+        """Return terminals for the pieces of one marker."""
         return [self.literal(role, text) for text in texts]
 
     def run(self, role: str, first: str, rest: str, most: int) -> str:
@@ -150,7 +150,7 @@ class FormatBuilder:
             self.rows.setdefault((source, trigger), (dest, actions))
 
     def loop_blanks(self, *states: str) -> None:
-        """Blanks may be in these states."""
+        """Allow blanks in these states."""
         self.to(self.blanks(), states, "=")
 
     def take(self, module: str, *names: str) -> None:

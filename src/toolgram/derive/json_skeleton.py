@@ -25,7 +25,7 @@ _ARGS = "args"  # a key that models write for the arguments; the shared grammar 
 
 
 def add_json_calls(builder: FormatBuilder, result: DiffAnalysisResult) -> list[str]:
-    """Add the calls. Returns the states after a call, which text leaves."""
+    """Add the calls, and return the states after a call, which text leaves."""
     calls, markers = result.calls, result.markers
     assert calls is not None
     listed = calls.section_start.rstrip().endswith("[")
@@ -161,7 +161,7 @@ class _Keys:
         return "type" if self._free("type", "") or "type" in self.constants else "kind"
 
     def _same_paths(self) -> dict[str, str]:
-        """Other spellings of the keys, and the same inside OpenAI's wrapper."""
+        """Return other spellings of the keys, and the same inside OpenAI's wrapper, with what they mean."""
         same: dict[str, str] = {}
         for role, path in self.roles.items():
             for spelling in self.spellings(role):

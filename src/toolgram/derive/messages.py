@@ -80,7 +80,7 @@ def _cases(result: DiffAnalysisResult) -> Iterator[tuple[Case, str]]:
 
 
 def _generated(result: DiffAnalysisResult) -> Iterator[Case]:
-    """Calls with texts that are made of everything that has a meaning somewhere."""
+    """Yield calls with texts that are made of everything that has a meaning somewhere."""
     draw = random.Random(_SEED)
     pieces = [*_PIECES]
     whole = result.calls is not None and result.calls.arguments.style is not ArgumentsStyle.TAGGED
@@ -103,7 +103,7 @@ def _generated(result: DiffAnalysisResult) -> Iterator[Case]:
 
 
 def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
-    """Content that ends where a marker might begin."""
+    """Yield messages of content that ends where a marker might begin."""
     seen: set[str] = set()
     for _, marker in result.markers.items():
         begun = marker.strip()[:1]

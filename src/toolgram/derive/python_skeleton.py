@@ -51,7 +51,7 @@ def is_lossy(calls: CallsFormat) -> bool:
 
 
 def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
-    """Add the calls. Returns the states after a call, which text leaves."""
+    """Add the calls, and return the states after a call, which text leaves."""
     at = calls.pattern.index(Slot.NAME)
     before = "".join(part for part in calls.pattern[:at] if isinstance(part, str))
     closing = calls.pattern[at + 3] if len(calls.pattern) > at + 3 else ""
@@ -87,7 +87,7 @@ def add_python_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
 
 
 def _one_by_one(builder: FormatBuilder, separator: str) -> str:
-    """Calls after one another without a list, with a separator between them or without; their rule."""
+    """Add calls after one another without a list, with a separator between them or without; return their rule."""
     sole = "PARSING_SOLE_NAME_COMPLETED"
     builder.to("NAME", "TOOL_COMPLETE", sole, "name")
     if not separator or builder.means_nothing(separator):

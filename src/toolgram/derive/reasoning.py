@@ -32,7 +32,7 @@ class Reasoning:
 
 
 def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
-    """Find the form in which the template prints reasoning. False if it prints none."""
+    """Find the form in which the template prints reasoning; return False if it prints none."""
     for keys in (REASONING_KEYS, *((key,) for key in REASONING_KEYS)):
         conversation.change(reasoning_keys=keys)
         turns = [conversation.turn(CONTENT, REASONING)]
@@ -100,7 +100,7 @@ def learn_reasoning(conversation: Conversation, opened: Mapping[str, str], befor
 
 
 def _from_prompts(opened: Mapping[str, str]) -> tuple[str, str]:
-    """R2: start and end as the generation prompts with thinking on and off show them."""
+    """Return start and end as the generation prompts with thinking on and off show them (R2)."""
     on, off = opened.get(ON, opened[UNSET]), opened.get(OFF, opened[UNSET])
     if on == off:
         return on, ""
@@ -120,7 +120,7 @@ def _from_prompts(opened: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _from_turn(conversation: Conversation, body: str, before_call: Sequence[str], prompt: tuple[str, str]) -> Reasoning:
-    """R1 and R3: reasoning is printed beside content."""
+    """Return the form of reasoning that is printed beside content (R1 and R3)."""
     at = body.index(REASONING)
     start, rest = body[:at], body[at + len(REASONING) :]
     if CONTENT not in rest:  # reasoning after content, or without it
@@ -167,7 +167,7 @@ def _leading_marker(middle: str, start: str, after: str) -> str:
 
 
 def _from_calls(conversation: Conversation, before_call: str, prompt: tuple[str, str]) -> Reasoning:
-    """Reasoning is printed only beside calls."""
+    """Return the form of reasoning that is printed only beside calls."""
     turn = conversation.turn(None, REASONING, CALLS[:1])
     body = conversation.body(turn or "")
     start = body[: body.index(REASONING)] if REASONING in body else ""

@@ -359,7 +359,7 @@ def _check_fields(text: str, weight: int) -> None:
 
 
 def _check_percent(pattern: str | bytes, values: Any, weight: int) -> None:
-    """`pattern % values`. A width may be among the values, and those of a mapping may be used many times."""
+    """Check `pattern % values`. A width may be among the values, and those of a mapping may be used many times."""
     text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
     _check_width(text)
     given = values if isinstance(values, tuple) else (values,)

@@ -219,7 +219,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _named(templates: Any) -> dict[str, str]:
-    """Templates by name, from one text, a mapping, or a list of {name, template}."""
+    """Return templates by name, from one text, a mapping, or a list of {name, template}."""
     if isinstance(templates, str):
         return {"default": templates}
     if isinstance(templates, Mapping):
@@ -247,7 +247,7 @@ _CALLS: tuple[tuple[str, dict[str, Any]], ...] = (("look_up", {"city": "Paris", 
 
 
 def _written_by(tokenizer: Any) -> list[str]:
-    """Turns with one call and with two, as such a tokenizer writes them."""
+    """Return turns with one call and with two, as such a tokenizer writes them."""
     try:
         from mistral_common.protocol.instruct.messages import AssistantMessage, ToolMessage, UserMessage
         from mistral_common.protocol.instruct.request import ChatCompletionRequest

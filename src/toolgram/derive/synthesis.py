@@ -84,7 +84,7 @@ def _is_json(result: DiffAnalysisResult) -> bool:
 
 
 def _add_calls(builder: FormatBuilder, result: DiffAnalysisResult, calls: CallsFormat) -> list[str]:
-    """Add the calls with the first skeleton that fits. Returns the states after a call, which text leaves."""
+    """Add the calls with the first skeleton that fits, and return the states after a call, which text leaves."""
     if is_python(calls):
         return add_python_calls(builder, calls)
     return add_json_calls(builder, result) if _is_json(result) else add_tag_calls(builder, calls)

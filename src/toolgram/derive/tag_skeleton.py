@@ -35,7 +35,7 @@ _ROLES: dict[Slot, tuple[str, ...]] = {
 
 
 def add_tag_calls(builder: FormatBuilder, calls: CallsFormat) -> list[str]:
-    """Add the calls. Returns the states after a call, which text leaves."""
+    """Add the calls, and return the states after a call, which text leaves."""
     return _TagSkeleton(builder, calls).build()
 
 
@@ -217,7 +217,7 @@ class _TagSkeleton:
         raise NotExpressible("the name of a call is in two places before its arguments")
 
     def _follow(self, path: Path, items: Sequence[Item]) -> None:
-        """From the name to the arguments. An id or a counter may be missing, with the marker in front of it."""
+        """Go from the name to the arguments. An id or a counter may be missing, with the marker in front of it."""
         builder = self.builder
         at = 0
         while at < len(items):

@@ -210,7 +210,7 @@ def _shown(calls: Calls) -> str:
 
 
 def _learn_tagged(conversation: Conversation, calls: Calls) -> ArgumentsFormat:
-    """A1 and A2: the pattern of one argument, the separator, and how each type is written."""
+    """Learn the pattern of one argument, the separator, and how each type is written (A1 and A2)."""
     one = calls.one
     words = one.words[0]
     second = next(at for at, word in enumerate(words) if word.argument != words[0].argument)

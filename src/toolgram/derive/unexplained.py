@@ -88,7 +88,7 @@ def _refused(result: DiffAnalysisResult) -> Iterator[str]:
 
 
 def _unproved(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
-    """Messages that were never written and read again, though the template has them."""
+    """Yield the kinds of messages that were never written and read again, though the template has them."""
     proved = {probe.case for probe in taken.probes}
     if "content" not in proved and frozenset({Part.CONTENT}) in result.shapes:  # else it is refused
         yield "no message of content could be written and read again"

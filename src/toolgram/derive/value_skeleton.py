@@ -36,7 +36,7 @@ class Frame:
 
     @property
     def open(self) -> bool:
-        """Nothing of its own ends the value: the next argument does, or the end of the call."""
+        """Return whether nothing of its own ends the value: the next argument does, or the end of the call."""
         return not (self.alone or self.after or self.echo is not None)
 
     @property

@@ -103,12 +103,12 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
-        """A greater one has found more."""
+        """Return a key to compare readings with: a greater one has found more."""
         return self.calls, self.unfinished, -self.malformed, -self.text_left, -self.anomalies
 
     @property
     def why(self) -> str:
-        """What speaks for it, in words."""
+        """Return what speaks for it, in words."""
         found = [
             counted(self.calls, "complete call"),
             f"{counted(self.text_left, 'character')} left as text",

@@ -87,7 +87,7 @@ def picture_name(fmt: Format) -> str:
 
 
 def write_pages(formats: Iterable[Format], folder: Path, prove: Prove = proved) -> list[Path]:
-    """Write a page and its picture for each format, the folder too if need be. Returns the paths of the pages.
+    """Write a page and its picture for each format, the folder too if need be, and return the paths of the pages.
 
     Raises OSError, and ToolgramError if a package is missing.
     """

@@ -85,8 +85,8 @@ def _over(firsts: Firsts, ends: Sequence[str]) -> str:
 
 
 class End(NamedTuple):
-    """What may end a value: a marker, as far as what must follow it has come ("" if nothing must), and with
-    what must follow."""
+    """Expressions for what may end a value: its marker; the same with a beginning of what must follow it (`partial`; ""
+    if nothing must); and with all of that (`whole`)."""
 
     marker: str
     partial: str

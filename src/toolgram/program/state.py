@@ -1,7 +1,7 @@
 """The compiled table: what parsers run, and nothing of how it is made.
 
-Strategy: one `StateProgram` per state, with its searches and its row of `Move`s; one `Program` per format, with what is
-the same in all states.  Only data: `compiling` fills it in once, then it never changes and all streams share it.
+Strategy: a `StateProgram` per state, with its searches and its row of `Move`s; a `Program` per format, with the rest.
+It is data that all streams share.  `compiling` fills it in; after that only caches change: `begins`, `by_id`, searches.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Position:
 
     @property
     def waits(self) -> bool:
-        """Something of a call is known that has not started."""
+        """Return whether something of a call is known that has not started."""
         return not self.started and (self.named or self.identified or self.arguments != NONE)
 
 

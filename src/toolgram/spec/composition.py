@@ -22,9 +22,9 @@ plain machine, which is what runs and is proved, drawn and exported.
    - After what is left of a broken call, the malformed state leads to `recovered:`, which fragments say as well.
    - At the end of the output, every state that is not held leads to the final state.
 
-`closed_by:` of the file and of its fragments are one mapping; the file's entry for an opening marker goes first.  So
-are `same_path:`; a fragment's other spelling is left out if the machine reads that path for something else.  The
-messages in `other_roles:` of the file and of its fragments are one list.
+`closed_by:` of the file and of its fragments are one mapping, and the file's entry for an opening marker goes first.
+`same_path:` of both are one mapping as well, without a fragment's other spelling if the machine reads that path for
+something else.  The messages in `other_roles:` of the file and of its fragments are one list.
 
 A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
 of the result keeps the file and the line from which it came.

@@ -41,12 +41,12 @@ class Literal(NamedTuple):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it may be, first what a model should write."""
+        """Return the texts that it may be, first the one that a model should write."""
         return (self.text, self.text.replace("\n", "\r\n")) if self.either_end else (self.text,)
 
     @property
     def pattern(self) -> str:
-        """The same as a regular expression."""
+        """Return the same as a regular expression."""
         pattern = re.escape(self.text)
         return pattern.replace("\\\n", "\r?\n") if self.either_end else pattern
 
@@ -67,8 +67,8 @@ class State(NamedTuple):
     """A state as declared: its `meaning` (None for structure), and its traits.
 
     `held`: its text is not committed; `python`: arguments are Python's; `encoded`: they may be a JSON string; `typed`:
-    values are always "text", "json", "notated" or "elements", or how text is escaped; `echo`: the marker after a value
-    repeats the key; `to_user`: a call in the message counts only if it is all of it.
+    the tag that says how values are read or text is escaped, "" for none; `echo`: the marker after a value repeats the
+    key; `to_user`: a call in the message counts only if it is all of it.
     """
 
     name: str
@@ -85,7 +85,7 @@ class State(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """It reads content or reasoning."""
+        """Return whether it reads content or reasoning."""
         return self.meaning in ("content", "reasoning")
 
 
@@ -148,7 +148,7 @@ class Spec:
 
     @property
     def machine_dict(self) -> dict[str, Any]:
-        """The machine file, as data of your own: `format` says what it is, `machine` is the transitions markup."""
+        """Return the machine file, as data of your own: `format` says what it is, `machine` is transitions markup."""
         data: dict[str, Any] = json.loads(self.machine_json)
         return data
 

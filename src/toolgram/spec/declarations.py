@@ -26,7 +26,7 @@ def short_name(name: str) -> str:
 
 
 def check_declared(names: Iterable[str], text: str, path: str) -> None:
-    """Raises FormatError for a declared name that nothing defines: one that does not follow from a machine, or that
+    """Raise FormatError for a declared name that nothing defines: one that does not follow from a machine, or that
     comes from a file which the grammar does not import itself."""
     modules = _modules(text)
     for name in names:
@@ -47,7 +47,7 @@ def check_declared(names: Iterable[str], text: str, path: str) -> None:
 
 
 def check_meanings(names: Iterable[str], states: Collection[State], text: str, path: str) -> None:
-    """Raises FormatError for a declared name that no state of the machine reads."""
+    """Raise FormatError for a declared name that no state of the machine reads."""
     read = {state.meaning for state in states} | {state.typed for state in states}
     for name in map(short_name, names):
         tag = FREE_TEXT[name]

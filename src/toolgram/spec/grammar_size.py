@@ -44,7 +44,7 @@ class GrammarFiles:
         raise FileNotFoundError(name)
 
     def check(self, text: str, path: str) -> None:
-        """Raises FormatError for a grammar that is too large, and what Lark raises for a text that is not a grammar."""
+        """Raise FormatError for a grammar that is too large, and what Lark raises for a text that is not a grammar."""
         self._size(text, path, (path,))
 
     def _size(self, text: str, path: str, within: tuple[str, ...]) -> int:

@@ -93,22 +93,22 @@ class Place:
 
     @property
     def is_text(self) -> bool:
-        """Only text is declared."""
+        """Return whether only text is declared."""
         return self._schema is not None and self.types == TEXT_ONLY
 
     @property
     def may_be_text(self) -> bool:
-        """Whether text is allowed here, as far as is declared."""
+        """Return whether text is allowed here, as far as is declared."""
         return self.types is None or "string" in self.types
 
     @property
     def has_no_parts(self) -> bool:
-        """What is declared is neither an object nor a list."""
+        """Return whether what is declared is neither an object nor a list."""
         return self.named and bool(self.types) and not self.types & {"array", "object"}  # type: ignore[operator]
 
     @property
     def container(self) -> str:
-        """What is declared for what has parts: "array", "object", or "" for either."""
+        """Return what is declared for what has parts: "array", "object", or "" for either."""
         found = (self.types or frozenset()) & {"array", "object"} if self._schema is not None else frozenset()
         return next(iter(found)) if len(found) == 1 else ""
 
