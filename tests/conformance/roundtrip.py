@@ -38,6 +38,7 @@ CORE = (
 )  # fmt: skip
 CUT_SIZES = (WHOLE, 1, 3, 7)
 PEER = ("exact", "trimmed", "fail")  # how llama.cpp reads a row
+COUNTED = ("templates", "exact", "rows")
 SHOWN_BEFORE = 40  # characters before the first that differs
 LIMITS = {"median": 100.0, "95%": 1000.0}  # milliseconds of the processor per template
 REPEATS = 3
@@ -315,11 +316,11 @@ def main(given: Sequence[str] | None = None) -> int:
     if options.write and not options.template:
         write_part(options.write, *RECORDED, part_of_recorded(results))
         write_part(options.write, *UNSEEN, part_of_unseen(unseen, results))
-        # The rows that are read exactly, and the share that llama.cpp reads exactly.
-        exact, total = _exact(results)
+        read = {"recorded rows": results, "rendered rows": [each for each in unseen if each.outcomes]}
+        read |= {f"{name}, derived": [each for each in group if not each.shipped] for name, group in read.items()}
+        figures = {name: dict(zip(COUNTED, (len(each), *_exact(each)), strict=True)) for name, each in read.items()}
         peer = sum(result.peer(how) for result in results for how in PEER[:2])
-        figures = {"templates": len(results), "rows": total, "exact": exact}
-        figures |= {"llama.cpp exact or equal after trimming": peer}
+        figures["recorded rows"]["llama.cpp exact or equal after trimming"] = peer
         engine = {"Jinja2": version("jinja2"), SOURCES[0].package: SOURCES[0].version}
         write_figures("conformance", "make conformance", figures, engine)
         print(f"written: {options.write}")

@@ -4,8 +4,7 @@ Strategy: each axis of a template (turns, thoughts, content, calls, the values o
 ways that it may be written; a template is one of each, chosen by a number. What it renders for a message, behind its
 own generation prompt and up to what ends the turn, is what a model writes. Nothing of derivation is used for that but
 the rendering environment. A row that is read wrongly although the report is `ok` is *silent*, and there may be none.
-A row that is lost and has no certain reading under the contract (`suite/README.md`) is counted apart, by its reason
-(`unreadable`).
+A row that is lost and has no certain reading by the clauses of `suite/README.md` (`unreadable`) is counted apart.
 """
 
 import ast
