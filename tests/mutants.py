@@ -104,7 +104,7 @@ def named() -> list[Mutant]:
 
 
 def of_python(file: str) -> Iterator[Mutant]:
-    """All changes of a module: comparisons, conditions, numbers and words are others, and calls are left out."""
+    """All changes of a module: comparisons, conditions and truths are others, and calls are left out."""
     text = (ROOT / file).read_text("utf-8")
     lines = text.split("\n")
     starts = [*accumulate((len(line) + 1 for line in lines), initial=0)]
@@ -134,8 +134,6 @@ def of_python(file: str) -> Iterator[Mutant]:
             yield change(node, "pass")
         elif isinstance(node, ast.Constant) and type(node.value) is bool:
             yield change(node, str(not node.value))
-        elif isinstance(node, ast.Constant) and type(node.value) is int:
-            yield change(node, str(node.value + 1))
 
 
 def of_machine(file: str) -> Iterator[Mutant]:
@@ -205,10 +203,8 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
     """The tests that a change affects, for two processes: the suite first, then the quickest."""
     known = runs()
     if mutant.file.endswith(".py"):
-        first = (ROOT / mutant.file).read_text("utf-8").count("\n", 0, mutant.at) + 1
         lines = known.lines.get(mutant.file, {})
-        changed = range(first, first + mutant.old.count("\n") + 1)
-        found = {each.partition("|")[0] for line in changed for each in lines.get(line, ())}
+        found = {each.partition("|")[0] for line in _affected(mutant) for each in lines.get(line, ())}
     else:
         formats = "|".join(_formats_of(Path(mutant.file).stem))
         of_formats = re.compile(rf"\[(?:.*-)?(?:{formats})\b").search
@@ -220,6 +216,19 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
     focused = {*sorted(turns, key=lambda each: known.counts.get(f"{each}|run", 0))[:FOCUSED]}
     chosen = sorted(turns, key=lambda each: (each not in focused, "test_suite" not in each, turns[each]))
     return [chosen[at::2][:MOST_TESTS] for at in range(2) if chosen[at::2]]
+
+
+def _affected(mutant: Mutant) -> range:
+    """The lines that a change affects: its own; all of a function, in its head; else all of the module."""
+    text = (ROOT / mutant.file).read_text("utf-8")
+    first = text.count("\n", 0, mutant.at) + 1
+    found = range(1, text.count("\n") + 1)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= first <= (node.end_lineno or 0):
+            head = first < node.body[0].lineno
+            last = (node.end_lineno or 0) if head else first + mutant.old.count("\n")
+            found = range(first, last + 1)
+    return found
 
 
 def _formats_of(machine: str) -> set[str]:

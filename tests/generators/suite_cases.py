@@ -23,7 +23,7 @@ from tests.tables import table
 Case: TypeAlias = dict[str, Any]
 
 SUITE = Path(__file__).resolve().parents[2] / "suite"
-RANDOM_TURNS = 16  # of each family
+RANDOM_TURNS = 15  # of each family
 
 # Families whose calls have no marker, or one that text has as well (`>>>`): a beginning of one is text.
 BARE = frozenset({"functionary_v3_2", "glm4", "llama3_json", "xlam"})

@@ -3,10 +3,10 @@
     {city:<|"|>Paris<|"|>,days:[1,2],ok:true}
 
 Strategy: a stack of brackets and one expectation, token by token. A token that may be cut (a quote, a scalar, a key) is
-read only when its end is seen. JSON's own quotes, blanks and `null` are read as well, and Python's words. Strings are
-passed on as they come; everything else is a few characters long. A value without quotes gets its type as any raw value
-does: from the parameter if it is the whole value, else from its spelling. Inside a list or an object, all that JSON
-takes for a number is one, since strings have quotes.
+read only when its end is seen. JSON's own quotes, blanks and `null` are read as well, and Python's words and strings,
+which have escapes. Strings are passed on as they come; everything else is a few characters long. A value without quotes
+gets its type as any raw value does: from the parameter if it is the whole value, else from its spelling. Inside a list
+or an object, all that JSON takes for a number is one, since strings have quotes.
 
 Mistakes with one reading in this notation are repaired as in JSON: a comma too many or too few, a second colon, a
 comment after a value or before a key, keys in single quotes, a double quote inside a JSON string. A comma is written
@@ -22,6 +22,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from toolgram.islands import dump_types, load_types
+from toolgram.islands.python_tokens import string_as_json
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import BLANKS, LONGEST_BARE_TEXT, LONGEST_NOTATED_TEXT, LONGEST_REMARK, MAX_DEPTH
 from toolgram.tools.parameters import Types
@@ -241,7 +242,7 @@ class NotatedScanner:
         match = _PYTHON_STRING(text, pos)
         if match is None:
             return self._unclosed(text, pos, final)
-        self._write(json.dumps(match[1].replace("\\'", "'"), ensure_ascii=False))
+        self._write(string_as_json(match[1]))
         self._after_value()
         return match.end()
 
@@ -271,7 +272,8 @@ class NotatedScanner:
         if text.startswith(opening, pos):
             begin = pos + len(opening)
             end = text.find(closing, begin)
-            return self._take_key(text[begin:end], end + len(closing)) if end >= 0 else self._unclosed(text, pos, final)
+            key = encode_basestring(text[begin:end])
+            return self._take_key(key, end + len(closing)) if end >= 0 else self._unclosed(text, pos, final)
         if not final and opening.startswith(text[pos:]):
             return pos
         if text[pos] in "\"'":
@@ -279,7 +281,8 @@ class NotatedScanner:
         match = _BARE_KEY(text, pos)
         if match is None or (match.end() - pos > LONGEST_NOTATED_TEXT):
             return self._break(pos)
-        return self._take_key(match.group(), match.end()) if final or match.end() < len(text) else pos
+        whole = final or match.end() < len(text)
+        return self._take_key(encode_basestring(match.group()), match.end()) if whole else pos
 
     def _quoted_key(self, text: str, pos: int, final: bool) -> int:
         python = text[pos] == "'"
@@ -288,9 +291,10 @@ class NotatedScanner:
             return self._unclosed(text, pos, final)
         if python:
             self._repaired(pos)
-            return self._take_key(match[1].replace("\\'", "'"), match.end())
+            return self._take_key(string_as_json(match[1]), match.end())
         try:
-            return self._take_key(json.loads(match.group(), strict=False), match.end())
+            key = json.loads(match.group(), strict=False)
+            return self._take_key(json.dumps(key, ensure_ascii=False), match.end())
         except ValueError:
             return self._break(pos)
 
@@ -299,7 +303,7 @@ class NotatedScanner:
         return self._break(pos) if final or len(text) - pos > LONGEST_NOTATED_TEXT else pos
 
     def _take_key(self, key: str, end: int) -> int:
-        self._write(json.dumps(key, ensure_ascii=False))
+        self._write(key)
         self._state = COLON
         return end
 

@@ -510,7 +510,7 @@ def _after_call(text: str, pos: int, around: Around, final: bool, ended: bool) -
     if at == len(text) or at - pos > MOST_BETWEEN:
         return OPEN if at - pos <= MOST_BETWEEN else SEVERAL
     char, line = text[at], "\n" in text[pos:at] and not around.listed
-    if line or char in around.stops or char in ")]}":
+    if line or char in around.stops or char in ")]}" or (char == "#" and around.lines):
         return FITS
     call = at + 1 if char == "," and around.listed else at
     if call > at or (char.isalpha() and around.lines):

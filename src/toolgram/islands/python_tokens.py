@@ -96,6 +96,7 @@ ESCAPE_PATTERN = (
     rf"\\(?:[0-7]{{1,3}}|x{HEX}{{0,2}}|u{HEX}{{0,4}}|U(?:0(?:0(?:0{HEX}{{0,5}}|1(?:0{HEX}{{0,4}})?)?)?)?|\r\n?|.)?"
 )
 ESCAPE = always(f"(?s:{ESCAPE_PATTERN})")
+_escapes = re.compile(f"(?s:{ESCAPE_PATTERN})").finditer
 ESCAPE_SIZE = {"x": 4, "u": 6, "U": 10, "\r": 3, **dict.fromkeys("01234567", 4)}  # the longest possible; others 2
 LONGEST_ESCAPE = 10
 SHORT_ESCAPES = {
@@ -139,3 +140,15 @@ def unescape(escape: str) -> str:
     else:
         return json_text(escape)
     return rf"\u{code:04x}" if 0xD800 <= code <= 0xDFFF else json_text(chr(code))
+
+
+def string_as_json(text: str) -> str:
+    """Return the inside of a Python string as a JSON string. An escape that is not whole is text."""
+    parts: list[str] = []
+    at = 0
+    for found in _escapes(text):
+        escape = found.group()
+        cut = len(escape) == 1 or (escape[1] in "xuU" and is_short(escape))
+        parts += json_text(text[at : found.start()]), json_text(escape) if cut else unescape(escape)
+        at = found.end()
+    return f'"{"".join(parts)}{json_text(text[at:])}"'
