@@ -120,10 +120,13 @@ def of_python(file: str) -> Iterator[Mutant]:
         return Mutant(file, *source(node), new)
 
     tree = ast.parse(text)
-    inside = {id(each) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for each in ast.walk(node)}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]  # Python 3.11 does not say where the parts of a text are; decorators change no reading
+    ignored: list[ast.AST] = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    ignored += [each for node in nodes for each in getattr(node, "decorator_list", ())]
+    inside = {id(each) for node in ignored for each in ast.walk(node)}
+    for node in nodes:
         if id(node) in inside:
-            continue  # Python 3.11 does not say where it is
+            continue
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED:
             (left, said), (right, _) = source(node.left), source(node.comparators[0])
             between = text[left + len(said) : right]  # with brackets, if there are any

@@ -43,7 +43,7 @@ def test_the_tests_of_a_change_are_those_that_run_its_line_and_of_a_machine_thos
     seconds = {"slow": 2.0, "quick": 1.0, "other": 0.0, "t[hermes]": 0.0, "t[whole-hermes-1]": 1.0, "t[gpt_oss]": 0.0}
     lines = {change.file: {line: ["slow|run", "quick|setup"], line + 1: ["other|run"]}}
     monkeypatch.setattr(mutants, "runs", lambda: mutants.Runs(seconds, lines, {"slow|run": 1}))
-    assert mutants.tests_of(change) == [["quick"], ["slow"]]
+    assert mutants.tests_of(change) == [["other", "slow"], ["quick"]]  # the line is in no function
     fragment = next(iter((mutants.ROOT / "machines").glob("**/json_call_list.yaml")))
     change = Mutant(str(fragment.relative_to(mutants.ROOT)), 0, "", "")
     assert mutants.tests_of(change) == [["other", "quick", "t[whole-hermes-1]"], ["t[hermes]", "slow"]]

@@ -211,7 +211,7 @@ CUT = os.environ.get("TOOLGRAM_SUITE") != "uncut"  # `tests.mutants` asks in sec
 @pytest.mark.parametrize("family", FAMILIES)
 def test_toolgram_reads_every_case_however_it_is_split_or_cut(family: str) -> None:
     for case in CASES:
-        if case["family"] == family:
+        if case["family"] == family and (CUT or "-made-" not in case["id"]):
             reads(case)
 
 
@@ -240,7 +240,7 @@ def reads(case: dict[str, Any]) -> None:
 def parses_alike(case: dict[str, Any]) -> None:
     """A plain output is read without a parser: the message is that of a parser, for each finish reason."""
     fmt, text, tools, prompt = toolgram.get_format(case["family"]), case["text"], case.get("tools"), case.get("prompt")
-    for reason in (None, "stop", "length"):
+    for reason in (None, "stop", "length") if CUT else (case["finish_reason"],):
         parser = parser_of(case)
         parser.feed(text)
         parser.close(reason)

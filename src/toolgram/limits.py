@@ -31,6 +31,9 @@ MOST_AFTER_STRING = 4096
 # What comes after a quote that may end a damaged string, up to the end of its call: held until it fits or not. Other
 # arguments of such calls are a few lines long; a longer call ends malformed.
 LONGEST_TAIL = 4096
+# Quotes in a damaged string that may all begin further members, each in an object inside of the one before. Each is a
+# scanner, and reads every character after it.
+MOST_RIVALS = 16
 # Characters that are read in vain to find the end of a damaged string: per character of the string, and in a row.
 TAIL_WORK_PER_CHARACTER = 16
 MOST_TAIL_WORK = 16 * LONGEST_TAIL

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from toolgram.islands.json_table import (
     AFTER_ITEM,
@@ -47,9 +47,8 @@ from toolgram.islands.json_table import (
     START,
     escape_controls,
 )
-from toolgram.islands.json_values import JsonScanner
 from toolgram.islands.python_tokens import is_short, json_text, more_of_escape, unescape
-from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS
+from toolgram.limits import LONGEST_REMARK, LONGEST_WORD, MOST_BLANKS, MOST_RIVALS
 
 _BLANKS = " \t\r\n"
 _QUOTES = "\"'"
@@ -73,6 +72,48 @@ _runs = {quote: re.compile(rf"[^{quote}\"\\\x00-\x1f]*+").match for quote in _QU
 EARLIER, HERE = 1, 2  # the place of the damage: a part already read, or the open string
 
 
+class Scanner(Protocol):
+    """The parts of the scanner that a repairer uses."""
+
+    state: int
+    stack: list[str]
+    end: int
+    escaped: bool
+    contains: bool
+
+    @property
+    def in_key(self) -> bool:
+        """True if the next character is inside a key."""
+
+    @property
+    def in_plain_string(self) -> bool:
+        """True if the next character is inside a string, outside an escape."""
+
+    @property
+    def is_after_value(self) -> bool:
+        """True if the value before the next character is whole, or may be."""
+
+    @property
+    def done(self) -> bool:
+        """True if the outermost value is closed."""
+
+    @property
+    def broken(self) -> bool:
+        """True if the character at `end` cannot be part of the value."""
+
+    def after_value(self) -> int:
+        """Return the state after a value at this place."""
+
+    def before_key(self) -> Scanner:
+        """Return a scanner that repairs nothing, before another key in the innermost bracket."""
+
+    def run(self, text: str, pos: int, floor: int) -> bool:
+        """Read on to the end of the container at depth `floor`, of the text, or to what does not fit."""
+
+    def dump(self) -> list[Any]:
+        """Return the state as JSON-able data."""
+
+
 class JsonRepairer:
     """A filter that writes JSON instead of what the model wrote. `read` takes one character, or none if something held
     is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
@@ -93,10 +134,8 @@ class JsonRepairer:
         self._damage = 0  # EARLIER or HERE
         self._phrase: str | None = None  # the text after the first quote in a damaged string, up to the second one
         self._symbols = False  # it has no letters and digits, and the second quote was the last character
-        self._rivals: list[JsonScanner] = []  # each reads a quote in the string, and what follows, as further members
-        self.tail: tuple[JsonScanner, int] | None = (
-            None  # a scanner of the text after a quote, and how much it has read
-        )
+        self._rivals: list[Scanner] = []  # each reads a quote in the string, and what follows, as further members
+        self.tail: tuple[Any, int] | None = None  # a scanner of the text after a quote, and how much it has read
         self.ahead: tuple[Any, int, int, int] = None, 0, 0, 0  # a text, a place in it, the next marker's two ends
         self.work = 0  # the cost of looking for the end of the string
         self._doubled: list[int] = []  # depths of objects whose opening brace came twice
@@ -104,7 +143,7 @@ class JsonRepairer:
         self.note = ""
         self.broken = False
 
-    def read(self, character: str, scanner: JsonScanner) -> bool:
+    def read(self, character: str, scanner: Scanner) -> bool:
         """Read a character. Return whether it was taken; if not, it is read again, or is `broken`."""
         self.out = self.note = ""
         self.broken = False
@@ -139,7 +178,7 @@ class JsonRepairer:
 
     # --- between tokens -------------------------------------------------------------------------------------------
 
-    def _plain(self, character: str, scanner: JsonScanner) -> bool:
+    def _plain(self, character: str, scanner: Scanner) -> bool:
         state, tight, self._tight = scanner.state, self._tight, False
         if state < START:
             return self._in_string(character, state)
@@ -232,15 +271,15 @@ class JsonRepairer:
         self._mode, self._held = WORD, character
         return True
 
-    def _is_key(self, scanner: JsonScanner) -> bool:
+    def _is_key(self, scanner: Scanner) -> bool:
         state = _place(scanner)
         return state in (KEY, FIRST_KEY) or (state == AFTER_MEMBER and bool(self._comma))
 
-    def bare_key(self, scanner: JsonScanner) -> str:
+    def bare_key(self, scanner: Scanner) -> str:
         """Return what was read of a key without quotes; "" if none is being read."""
         return self._held.rstrip(_BLANKS) if self._mode == WORD and self._is_key(scanner) else ""
 
-    def _word(self, character: str, scanner: JsonScanner) -> bool:
+    def _word(self, character: str, scanner: Scanner) -> bool:
         word = self._held
         if word == "-" and character.isdecimal():
             self._mode, self._held = PLAIN, ""
@@ -270,14 +309,14 @@ class JsonRepairer:
         self._write(written)
         return False
 
-    def _comment_begins(self, opening: str, scanner: JsonScanner) -> bool:
+    def _comment_begins(self, opening: str, scanner: Scanner) -> bool:
         self._mode, self._held = COMMENT, opening
         self.note = opening if opening != "/" else ""
         if scanner.state >= SCALARS and self.note:
             self.out = " "  # or the text before and after it would be one number
         return True
 
-    def _comment(self, character: str, scanner: JsonScanner) -> bool:
+    def _comment(self, character: str, scanner: Scanner) -> bool:
         """Read a comment. Hold its opening characters, and a star that may begin its end."""
         if self._held == "/":
             return self._comment_begins("/" + character, scanner) if character in "/*" else self._break()
@@ -311,7 +350,7 @@ class JsonRepairer:
             return True
         return self._write('\\"' if character == '"' else character)
 
-    def _escape(self, character: str, scanner: JsonScanner) -> bool:
+    def _escape(self, character: str, scanner: Scanner) -> bool:
         if self.spelled or self.quote == "'":
             return self._python_escape(character)
         held = self._held + character
@@ -338,7 +377,7 @@ class JsonRepairer:
             self._decided("/" if escape == "\\/" else unescape(escape))
         return end == 1
 
-    def _closing(self, character: str, scanner: JsonScanner) -> bool:
+    def _closing(self, character: str, scanner: Scanner) -> bool:
         """Read blanks and a comment after a quote, then decide whether the quote ends the string."""
         blanks, remark = self._after_quote()
         end = _end_of_comment(remark)
@@ -358,7 +397,7 @@ class JsonRepairer:
         self._held += character
         return True
 
-    def _goes_on(self, scanner: JsonScanner) -> bool:
+    def _goes_on(self, scanner: Scanner) -> bool:
         """Make the quote that is held, and what is held after it, part of the string."""
         if scanner.in_key or self._damage == EARLIER or scanner.stack[-1] == "[":
             return self._break()  # in a list, the text between two strings may also be a string
@@ -372,15 +411,15 @@ class JsonRepairer:
         self._decided(quote + escape_controls(self._held[1:]), note)
         return False
 
-    def _note_quote(self, scanner: JsonScanner) -> bool:
+    def _note_quote(self, scanner: Scanner) -> bool:
         """Note a quote in a damaged string. Return False if it is one of two around an operator or a word."""
         phrase, self._phrase = self._phrase, None if self._damage == HERE else ""
         self._damage = HERE
         rival = scanner.before_key()
         self._rivals = [*self._rivals, rival]
         self._note_part(self.quote)
-        if not phrase:
-            return True
+        if not phrase or len(self._rivals) > MOST_RIVALS:
+            return len(self._rivals) <= MOST_RIVALS
         self._symbols = not any(map(str.isalnum, phrase))
         return not (phrase[0].isspace() and phrase[-1].isspace())
 
@@ -416,7 +455,7 @@ class JsonRepairer:
         """True if a quote is held, and the next character decides whether it ends the string."""
         return self._mode == CLOSING
 
-    def crosses(self, character: str, scanner: JsonScanner) -> bool:
+    def crosses(self, character: str, scanner: Scanner) -> bool:
         """Return whether this closing bracket comes after a value and does not match the innermost open one."""
         after = character in _OPENERS and bool(scanner.stack) and self.idle and scanner.is_after_value
         return after and scanner.stack[-1] != _OPENERS[character]
@@ -435,7 +474,7 @@ class JsonRepairer:
         """Forget the damage of another call."""
         self._damage = 0
 
-    def keep_quote(self, scanner: JsonScanner) -> None:
+    def keep_quote(self, scanner: Scanner) -> None:
         """Make the next quote part of a damaged string; `out` is the scanner's input."""
         self.broken = not self._note_quote(scanner)
         self._decided('\\"' if self.quote == '"' else self.quote)
@@ -462,18 +501,18 @@ class JsonRepairer:
         return [*place, self._damage, self.work, self.spelled, self.python_only, self._phrase, self._symbols, rivals]
 
     @classmethod
-    def load(cls, data: Any) -> JsonRepairer:
-        """Load what `dump` returned."""
+    def load(cls, data: Any, load_scanner: Callable[[Any], Scanner]) -> JsonRepairer:
+        """Load what `dump` returned. `load_scanner` does the same for a scanner."""
         mode, held, comma, quote, doubled, damage, work, spelled, python_only, *string = data
         repairer = cls(quote, python_only)
         repairer._mode, repairer._held, repairer._comma, repairer._doubled = mode, held, comma, [*doubled]
         repairer._damage, repairer.work, repairer.spelled = damage, work, spelled
         repairer._phrase, repairer._symbols, rivals = string
-        repairer._rivals = [JsonScanner.load(each) for each in rivals]
+        repairer._rivals = [load_scanner(each) for each in rivals]
         return repairer
 
 
-def _place(scanner: JsonScanner) -> int:
+def _place(scanner: Scanner) -> int:
     """Return the state of a scanner, or the state after a number that may be over."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
 
@@ -486,7 +525,7 @@ def _end_of_comment(text: str) -> int:
     return min(ends, default=0)
 
 
-_READERS: dict[str, Callable[[JsonRepairer, str, JsonScanner], bool]] = {
+_READERS: dict[str, Callable[[JsonRepairer, str, Scanner], bool]] = {
     PLAIN: JsonRepairer._plain,
     CLOSING: JsonRepairer._closing,
     ESCAPE: JsonRepairer._escape,

@@ -239,7 +239,7 @@ class JsonStringScanner:
         scanner = cls()
         inner, scanner.held, scanner.started, scanner._around, repairer = data
         scanner.inner = JsonScanner.load(inner)
-        scanner._repairer = JsonRepairer.load(repairer) if repairer is not None else None
+        scanner._repairer = JsonRepairer.load(repairer, JsonScanner.load) if repairer is not None else None
         return scanner
 
 

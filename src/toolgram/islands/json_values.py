@@ -441,7 +441,7 @@ class JsonScanner:
         scanner.escaped, scanner.contains, scanner.begun = escaped, contains, begun
         scanner.watches = escaped or begun != ""
         if repairing is not None:
-            scanner.repairer = _repairer_class().load(repairing)
+            scanner.repairer = _repairer_class().load(repairing, cls.load)
         return scanner
 
 

@@ -229,7 +229,7 @@ class RepairedLiteral:
     def load(cls, data: Any) -> RepairedLiteral:
         """Load what `dump` returned."""
         scanner, repairer, fence, crossed = data
-        rest = cls(JsonScanner.load(scanner), JsonRepairer.load(repairer), fence)
+        rest = cls(JsonScanner.load(scanner), JsonRepairer.load(repairer, JsonScanner.load), fence)
         rest._crossed = crossed
         return rest
 
