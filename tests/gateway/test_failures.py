@@ -161,7 +161,7 @@ def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureF
 
 def test_a_line_for_each_answer(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "toolgram.gateway")
-    with gateway_to(Script(texts=["a secret answer"])) as (address, _):
+    with gateway_to(Script(texts=["</think>a secret answer"])) as (address, _):
         post(address + CHAT, json=BODIES[CHAT])
         stream_of(address, MESSAGES)
         stream_of(address, RESPONSES)
@@ -171,7 +171,7 @@ def test_a_line_for_each_answer(caplog: pytest.LogCaptureFixture) -> None:
     assert len({each["id"] for each in fields}) == 3
     assert (fields[0]["model"], fields[0]["format"], fields[0]["finish"]) == ("tiny.gguf", "hermes", "stop")
     text, said = (_Lines(as_json).format(records[0]) for as_json in (False, True))
-    assert "calls=0" in text
+    assert "calls=0 malformed=0 repairs=1" in text
     assert json.loads(said)["tokens"] == 1
     assert "secret" not in text + said
 
