@@ -79,6 +79,12 @@ def test_the_counterexample_is_the_shortest(tmp_path: Path) -> None:
     assert fmt.parse(unlike.example).tool_calls[0].status == "complete"
 
 
+@pytest.mark.parametrize("pattern", ["[0-9]{1,20}", r"\d{1,20}", "[0-9a-f]{1,32}", "#[0-9]{1,9}", "[A-F]{8}"])
+def test_an_id_of_any_characters_is_proved(tmp_path: Path, pattern: str) -> None:
+    ids, shown = replaced(r"[^\s\[{]{1,1024}", pattern), replaced("[CALL_ID]a1B2c3D4e", "")
+    assert check_format(own(tmp_path, grammar=ids, machine=shown)).ok
+
+
 def test_recursion_outside_values_is_refused_by_name(tmp_path: Path) -> None:
     nested = "reasoning: THINK _thought* (END_THINK | call | repair_listed | EOS)"
     recursive = "reasoning: THINK (_thought | reasoning)* (END_THINK | call | repair_listed | EOS)"

@@ -22,6 +22,7 @@ import toolgram
 from tests.cli.running import HOSTILE, OUTPUT, Start, check_row, on_terminal, rows_beside, run
 from tests.own_format import write_own_format
 from tests.properties.selection import every_format, quarter
+from tests.tables import table
 from toolgram.bulk.json_rows import CONTROLS
 from toolgram.cli import terminal
 from toolgram.cli.app import app
@@ -48,11 +49,6 @@ def test_the_names_of_formats(start: Start) -> None:
     assert all(fmt["title"] and fmt["models"] and fmt["example"] for fmt in shipped)
     shown = on_terminal(start, "formats", text=b"")
     assert all(name.encode() in shown for name in [*toolgram.format_names(), "[TOOL_CALLS]"])
-
-
-def test_version() -> None:
-    result = run("--version")
-    assert (result.exit_code, result.stdout) == (0, f"toolgram {toolgram.__version__}\n")
 
 
 def test_only_what_runs_is_loaded(environment: dict[str, str]) -> None:
@@ -315,33 +311,21 @@ def test_the_fields_are_those_of_the_page(root: Path, monkeypatch: pytest.Monkey
 
 MAIN = "import sys\nfor name in {missing!r}: sys.modules[name] = None\nfrom toolgram.cli import main\nmain()"
 MISSING = ["jinja2", "automata", "httpx", "uvicorn", "starlette", "pyarrow", "orjson", "graphviz", "mermaid_render"]
-ROWS = ["parse", "-f", "hermes", "--jsonl", "x"]
-# The package that is missing, or "" for all of them; a command, its exit status, and what the line says.
-COMMANDS = [
-    ("", ["doctor", "chat.jinja", "--format", "hermes"], 2, "this needs jinja2", "[derive]'"),
-    ("", ["check", "hermes"], 2, "this needs automata", "[check]'"),
-    ("", ["derive", "chat.jinja"], 2, "this needs jinja2", "[derive]'"),
-    ("", ["export", "hermes", "--target", "response_template"], 2, "this needs jinja2", "[derive]'"),
-    ("", ["serve", "--upstream", "http://127.0.0.1:9"], 2, "this needs ", "[serve]'"),
-    ("typer", [], 2, "", "[cli]'"),
-    ("rich", [], 2, "", "[cli]'"),
-    ("pyarrow", [*ROWS, "x.jsonl", "-o", "y.parquet"], 1, "needs pyarrow", install_line("pyarrow")),
-    ("pyarrow", [*ROWS, "x.parquet"], 1, "needs pyarrow", install_line("pyarrow")),
-]
+INSTALLED = table(__file__, "one_line_says_how_to_install_it")
 
 
-@pytest.mark.parametrize(("missing", "arguments", "status", "needed", "install"), COMMANDS)
+@pytest.mark.parametrize(("missing", "command", "status", "needed", "extra"), INSTALLED)
 def test_one_line_says_how_to_install_it(
-    missing: str, arguments: list[str], status: int, needed: str, install: str, tmp_path: Path
+    missing: str, command: str, status: int, needed: str, extra: str, tmp_path: Path
 ) -> None:
     (tmp_path / "chat.jinja").write_text("{{ messages }}")
     (tmp_path / "x.jsonl").write_text("{}")
-    command = [sys.executable, "-c", MAIN.format(missing=[missing] if missing else MISSING), *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    program = [sys.executable, "-c", MAIN.format(missing=[missing] if missing else MISSING)]
+    run = subprocess.run([*program, *command.split()], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (status, ""), run.stderr
     (line,) = run.stderr.splitlines()
     assert needed in line
-    assert install in line
+    assert extra in line
     assert "-m pip install" in line
 
 

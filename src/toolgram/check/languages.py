@@ -18,6 +18,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from automata.fa.dfa import DFA
 from automata.fa.nfa import NFA
@@ -369,6 +370,7 @@ def sample(spec: Spec, symbol: str) -> str:
 
 
 RUNS = {"NAME": "f", "ID": "i1", "INDEX": "0", "KEY": "k"}
+CHARACTERS = "".join(map(chr, (*range(0x21, 0x7F), *range(0xA1, 0xD800))))  # of which a run has some
 
 
 def _objects(spec: Spec) -> list[str]:
@@ -416,9 +418,13 @@ def _arguments(spec: Spec) -> list[str]:
 
 
 def _run(shape: Literal | Run, text: str) -> str:
-    """Return the text, after the one character with which the run begins if it does not begin like the text."""
-    fits = isinstance(shape, Literal) or re.fullmatch(shape.pattern, text) is not None
-    return text if fits or isinstance(shape, Literal) else shape.first.removeprefix("\\") + text
+    """Return the text, after a character with which the run begins if it does not begin like the text; if the run has
+    no such text, as many of its characters as it needs."""
+    if isinstance(shape, Literal):
+        return text
+    head = next((each for each in CHARACTERS if re.fullmatch(shape.first, each)), "")
+    longer = (head + each * count for count in range(shape.most) for each in CHARACTERS)
+    return next((each for each in chain((text, head + text), longer) if re.fullmatch(shape.pattern, each)), text)
 
 
 def samples(spec: Spec) -> dict[str, list[str]]:
