@@ -22,6 +22,7 @@ from toolgram.bulk.json_rows import read_row
 from toolgram.bulk.running import answer_in_processes
 from toolgram.errors import ToolgramError
 from toolgram.explain import recognise
+from toolgram.explain.explanation import counted
 from toolgram.explain.recognising import is_found
 from toolgram.formats import format_names, get_format
 from toolgram.names import Entry, known_names
@@ -99,9 +100,20 @@ def audit(inputs: Sequence[str], fmt: str | None = None, workers: int = 1) -> Au
     reader, batches = partial(_Reader, found.formats), _batches(files, found)
     for part in answer_in_processes(reader, batches, workers) if workers > 1 else map(reader(), batches):
         found.add(part)
+    if found.rows == found.unread and not found.problems:
+        found.problems.append(BadFile(_unreadable(inputs, found.rows)))
     found.formats = {model: found.formats.get(model, found.formats.get("", "")) for model in found.models}
     _mark(found)
     return found
+
+
+def _unreadable(inputs: Sequence[str], rows: int) -> str:
+    """Return why nothing could be read, and what can be."""
+    why = "there are no rows" if not rows else f"none of {counted(rows, 'row')} can be read"
+    return (
+        f"{', '.join(map(named, inputs))}: {why}; a row is one line of JSON: the answer of a server, or an object with "
+        "the text of the model in `raw`, `output` or `text`. A single output that is no log: toolgram try FILE"
+    )
 
 
 def _batches(files: Sequence[str], found: Audit) -> Iterator[Batch]:

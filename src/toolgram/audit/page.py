@@ -8,20 +8,20 @@ import toolgram
 from toolgram import showing
 from toolgram.audit.auditing import Audit
 from toolgram.audit.comparing import KINDS
+from toolgram.explain.explanation import counted
 
 
 def page(found: Audit) -> str:
     """Return the page."""
     said = found.to_dict()
     unread = f", {said['unread']:,} of no known shape" if said["unread"] else ""
-    unsaid = f" {said['unsaid']:,} answers do not say what calls were returned." if said["unsaid"] else ""
-    intro = (
-        f"What the server lost, in {said['rows']:,} rows{unread}.{unsaid} Written by toolgram {toolgram.__version__}."
-    )
+    unsaid = f" {counted(said['unsaid'], 'answer')} without the calls that were returned." if said["unsaid"] else ""
+    rows = counted(said["rows"], "row")
+    intro = f"What the server lost, in {rows}{unread}.{unsaid} Written by toolgram {toolgram.__version__}."
     numbers = [[said["returned"], "calls returned", False], [said["written"], "calls in the text", False]]
     numbers += [[count, kind, True] for kind, count in said["found"].items()]
     head = ["model", "format", "answers", "returned", "in the text", *KINDS]
-    rows = [[each["model"] or "(not said)", each["format"] or "none",
+    models = [[each["model"] or "(not said)", each["format"] or "none",
              *(each.get(name, 0) for name in ("answers", "returned", "written", *KINDS))]
             for each in said["models"]]  # fmt: skip
     groups = [
@@ -30,7 +30,7 @@ def page(found: Audit) -> str:
         if examples
     ]
     notes = {f"what reads {each['format'] or 'no known format'}": each["advice"] for each in said["models"]}
-    data = {"numbers": numbers, "table": [head, *rows], "notes": [*notes.items()], "groups": groups}
+    data = {"numbers": numbers, "table": [head, *models], "notes": [*notes.items()], "groups": groups}
     return showing.page("audit", intro, data)
 
 

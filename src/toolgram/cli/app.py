@@ -1,4 +1,4 @@
-"""The application: all commands. The modules beside this one have a command each.
+"""The application: the table of all commands. Each is in a module beside this one.
 
 Strategy: help is plain text, because markup would remove the brackets that models write (`[TOOL_CALLS]`). A mistake in
 the command is one line on standard error, with exit status 2; the contents of an output are never such a mistake.

@@ -12,6 +12,7 @@ from rich.text import Text
 from toolgram.cli.options import FormatOption, Json
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, refuse, spelled_out, write_file, write_json
 from toolgram.errors import UnknownFormat
+from toolgram.explain.explanation import counted
 
 MOST_SHOWN = 3  # examples of a kind on a terminal; JSON and the page have all
 
@@ -21,7 +22,9 @@ def audit(
     format_name: FormatOption = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page that needs no network.")] = None,
     as_json: Json = False,
-    workers: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes. None: one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Number of processes. Default: one per core.")
+    ] = None,
 ) -> int:
     """Say what a server lost, from its logs.
 
@@ -60,14 +63,20 @@ def audit(
 def _print(said: dict[str, Any]) -> None:
     out = console()
     unread = f" ({said['unread']:,} of no known shape)" if said["unread"] else ""
-    out.print(f"{said['rows']:,} rows{unread}: {said['returned']:,} calls returned, {said['written']:,} in the text")
-    lost = any(said["found"].values())
-    out.print(Text(_counted(said["found"]) or "nothing lost", "bold red" if lost else "bold green"))
+    calls = f"{counted(said['returned'], 'call')} returned, {said['written']:,} in the text"
+    out.print(f"{counted(said['rows'], 'row')}{unread}: {calls}")
+    if any(said["found"].values()):
+        out.print(Text(_counted(said["found"]), "bold red"))
+    elif said["rows"] > said["unread"]:
+        compared = any(each["answers"] > each["unsaid"] for each in said["models"])
+        out.print(Text("nothing lost", "bold green") if compared else Text("nothing can be compared", "bold yellow"))
     if unsaid := said["unsaid"]:
-        out.print(f"{unsaid:,} answers do not say what calls were returned: nothing can be compared with their text")
+        out.print(f"without the calls that were returned, beside their text: {counted(unsaid, 'answer')}")
     for each in said["models"]:
         name = Text(spelled_out(f"\n{each['model'] or '(no model said)'}"), "bold")
-        out.print(name, Text(f"format {each['format'] or 'none'}; {each['answers']:,} answers", "cyan"), sep="  ")
+        out.print(
+            name, Text(f"format {each['format'] or 'none'}; {counted(each['answers'], 'answer')}", "cyan"), sep="  "
+        )
         counts = {name: each.get(name, 0) for name in ("returned", "written", *said["found"])}
         out.print(Text(f"  {_counted(counts) or 'no calls'}"))
         out.print(Text(f"  what reads it: {each['advice']}", "dim"))
@@ -78,4 +87,5 @@ def _print(said: dict[str, Any]) -> None:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+    """Return numbers and kinds. A kind that is a noun is what answers have."""
+    return ", ".join(f"{n:,} {'with ' * kind.endswith('s')}{kind}" for kind, n in counts.items() if n)

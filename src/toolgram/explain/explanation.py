@@ -121,7 +121,7 @@ class Candidate:
 
 def counted(number: int, one: str, several: str = "") -> str:
     """Return a number with its noun."""
-    return f"{number} {one if number == 1 else several or f'{one}s'}"
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 @dataclass(slots=True)
