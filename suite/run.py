@@ -16,12 +16,17 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 VERSION = 1
 CASES = Path(__file__).parent / "cases"
+MOST_QUOTED = 200  # characters of an answer that is none
+WAIT = 5  # seconds for a program to exit that has closed its output
+MOST_NAMED = 100  # families or clauses in a message; of ids the nearest
 CUTS = 12  # places in which a text is cut, unless the command says otherwise
 LEVELS = ("core", "robust", "policy")
 
@@ -271,32 +276,72 @@ def blanks(text: str | None) -> str:
 # ----------------------------------------------------------------------------------------------------------- running
 
 
+def well_formed(answer: Any) -> bool:
+    """Return whether an answer is an object, its texts are texts, and its calls have a name, arguments and a status."""
+    if not isinstance(answer, dict):
+        return False
+    texts = [answer.get(key) for key in ("content", "reasoning")]
+    calls = answer.get("calls", [])
+    return (
+        all(isinstance(text, (str, type(None))) for text in texts)
+        and isinstance(calls, list)
+        and all(
+            isinstance(call, dict) and all(isinstance(call.get(key), str) for key in ("name", "arguments", "status"))
+            for call in calls
+        )
+    )
+
+
 class Program:
-    """A program that answers requests, a line for each."""
+    """A program that answers requests, a line for each. Ends the run if it cannot be started, or does not answer."""
 
     def __init__(self, command: str) -> None:
-        self.process = subprocess.Popen(
-            shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
+        self.command = command
+        try:
+            self.process = subprocess.Popen(
+                shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+            )
+        except (OSError, ValueError, IndexError) as error:
+            why = getattr(error, "strerror", None) or ("it is empty" if not command.strip() else error)
+            sys.exit(f"{command!r} cannot be started: {why}; give the command that starts the parser: './my-parser'")
 
     def __call__(self, asked: dict[str, Any]) -> Answer:
-        """Return the answer to a request. Ends the run if the program has ended or writes no JSON object."""
+        """Return the answer to a request."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        try:
+        with suppress(OSError):  # it reads no more, and may have said why
             self.process.stdin.write(json.dumps(asked) + "\n")
             self.process.stdin.flush()
-            answer = json.loads(self.process.stdout.readline())
-        except (OSError, ValueError) as error:
-            sys.exit(f"no answer to {asked['id']}: {error}")
-        if not isinstance(answer, dict):
-            sys.exit(f"the answer to {asked['id']} is no JSON object")
-        return answer
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{self.command}: no answer to {asked['id']}: {self._ended()}; it has to answer each line")
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = None
+        if not well_formed(answer):
+            sys.exit(
+                f"{self.command}: the answer to {asked['id']} is not one of README.md, a JSON object on one line with "
+                f"content, reasoning and calls, or skip. It is {line[:MOST_QUOTED]!r}"
+            )
+        made: Answer = answer
+        return made
+
+    def _ended(self) -> str:
+        try:
+            return f"it has exited with status {self.process.wait(WAIT)}"
+        except subprocess.TimeoutExpired:
+            return "it has closed its output"
 
     def close(self) -> None:
-        """End the program."""
-        with self.process:  # closes its input and output, and waits
-            pass
+        """End the program: its input ends, and it has some seconds."""
+        with suppress(OSError), self.process as process:
+            assert process.stdin is not None
+            with suppress(OSError):
+                process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(WAIT)
+            process.kill()
 
 
 def shares(results: Sequence[Result]) -> dict[str, tuple[int, int]]:
@@ -341,11 +386,39 @@ def report(results: Sequence[Result], skipped: int, show: int) -> None:
                 print(f"    {kind}: {fault}")
 
 
+def share(text: str) -> float:
+    """Return a share that was given as text."""
+    if not 0 <= (number := float(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"it is a share from 0 to 1, such as 0.9, not {text}")
+    return number
+
+
+def pick(cases: Sequence[Case], picked: dict[str, list[str]]) -> list[Case]:
+    """Return the cases that are asked for. Raises ValueError for what no case has."""
+    for key, names in picked.items():
+        known = sorted({case[key] for case in cases})
+        for name in names:
+            if name not in known:
+                few = len(known) <= MOST_NAMED
+                near = f"there are {', '.join(known)}" if few else f"near it: {get_close_matches(name, known)}"
+                raise ValueError(f"no case has the {key} {name!r}; {near}")
+    return [case for case in cases if all(case[key] in names for key, names in picked.items())]
+
+
+def write(results: Sequence[Result], path: Path) -> None:
+    """Write what each case found, as JSON Lines. Ends the run if that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{json.dumps(found(each), ensure_ascii=False)}\n" for each in results), "utf-8")
+    except OSError as error:
+        sys.exit(f"--write {path}: cannot be written: {error.strerror}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 1 if a share of a level or a property is below the bar."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("program", help="the command that starts the parser")
-    parser.add_argument("--bar", type=float, default=1.0, help="the least share of a level or property (default 1.0)")
+    parser.add_argument("--bar", type=share, default=1.0, help="the least share of a level or property (default 1.0)")
     parser.add_argument(
         "--cuts", type=int, default=CUTS, help=f"cut each text in so many places; 0: everywhere (default {CUTS})"
     )
@@ -359,24 +432,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", metavar="FILE", type=Path, help="write what each case found, as JSON Lines")
     chosen = parser.parse_args(arguments)
     picked = {key: getattr(chosen, key) for key in ("family", "clause", "level", "id") if getattr(chosen, key)}
-    cases = [case for case in load_cases() if all(case[key] in names for key, names in picked.items())]
-    program = Program(chosen.program)
-    judged = [judge(case, program, chosen.seed, chosen.cuts) for case in cases]
-    program.close()
+    try:
+        cases = pick(load_cases(), picked)
+    except ValueError as error:
+        parser.error(str(error))
+    with closing(Program(chosen.program)) as program:
+        judged = [judge(case, program, chosen.seed, chosen.cuts) for case in cases]
     results = [result for result in judged if result is not None]
     if not results:
-        sys.exit("no case was read")
+        sys.exit(f"{chosen.program} has skipped all cases: nothing was read; --family chooses cases that it reads")
     report(results, len(judged) - len(results), chosen.show)
     if chosen.write:
-        chosen.write.parent.mkdir(parents=True, exist_ok=True)
-        chosen.write.write_text(
-            "".join(f"{json.dumps(found(each), ensure_ascii=False)}\n" for each in results), "utf-8"
-        )
+        write(results, chosen.write)
     if chosen.list:
         print(*(result.case["id"] for result in results if not result.passed), sep="\n")
     clauses = {case["clause"] for case in cases}
-    measured = [share for name, share in shares(results).items() if name not in clauses]
-    return int(any(right < chosen.bar * count for right, count in measured))
+    low = [
+        f"{name} {100 * right / count:.1f} %"
+        for name, (right, count) in shares(results).items()
+        if name not in clauses and right < chosen.bar * count
+    ]
+    if low:
+        print(f"below the bar of {100 * chosen.bar:g} %: {', '.join(low)}", file=sys.stderr)
+    return int(bool(low))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from typing import Any
 BEGIN, END = "<!-- tables: written by `make scoreboard` -->", "<!-- end of tables -->"
 LEVELS = ("core", "robust", "policy")
 KINDS = {"faults": "reading", "wrong": "call not made", "lost": "lost", "splits": "deltas", "cuts": "cut"}
+KEYS = {"parser", "id", "family", "level", "clause", "read", "answer"}  # of a finding
+WRITTEN = "write it with: python suite/run.py './my-parser' --write"
 RETURNED = 120  # characters of what a parser returned, in a row
 
 Finding = dict[str, Any]
@@ -29,11 +31,18 @@ Findings = dict[str, list[Finding]]  # by the name and version of the parser
 
 
 def load(files: Iterable[Path]) -> Findings:
-    """Return the findings of each parser, in the order of the files."""
+    """Return the findings of each parser, in the order of the files. Ends the run if a file has none."""
     found: Findings = {}
     for path in files:
-        for line in path.read_text("utf-8").splitlines():
-            row = json.loads(line)
+        try:
+            rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        except OSError as error:
+            sys.exit(f"{path}: cannot be read: {error.strerror}; {WRITTEN} {path}")
+        except ValueError:
+            sys.exit(f"{path}: it is not JSON Lines; {WRITTEN} {path}")
+        if not rows or not all(isinstance(row, dict) and row.keys() >= KEYS for row in rows):
+            sys.exit(f"{path}: its lines are not what run.py found; {WRITTEN} {path}")
+        for row in rows:
             found.setdefault(row["parser"], []).append(row)
     return found
 
@@ -184,11 +193,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = load(chosen.found)
     text = tables(found, chosen.show)
     print(text)
-    for path, write in ((chosen.rows, write_rows), (chosen.figures, write_figures)):
-        if path:
-            write(found, path)
-    if chosen.page:
-        write_page(chosen.page, text)
+    try:
+        for path, write in ((chosen.rows, write_rows), (chosen.figures, write_figures)):
+            if path:
+                write(found, path)
+        if chosen.page:
+            write_page(chosen.page, text)
+    except OSError as error:
+        sys.exit(f"{error.filename}: cannot be read or written: {error.strerror}")
     return 0
 
 

@@ -262,13 +262,27 @@ def test_the_parser_of_the_readme_is_scored_by_the_command(tmp_path: Path, capsy
     command = [f"{sys.executable} {program}", "--cuts", "2", "--family", "hermes", "--family", "mimo"]
     assert suite.main([*command, "--bar", "0.1", "--write", str(tmp_path / "found.jsonl")]) == 0
     assert suite.main([*command, "--bar", "0.9"]) == 1
-    assert "that the program does not claim to read were left out" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "that the program does not claim to read were left out" in out
+    assert re.fullmatch(r"below the bar of 90 %: .*robust [345]\d\.\d %.*\n", err)
     rows = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text("utf-8").strip().split("\n")]
     assert {row["family"] for row in rows} == {"hermes"}
     read = {level: [row["read"] for row in rows if row["level"] == level] for level in ("core", "robust")}
     assert sum(read["core"]) / len(read["core"]) > 0.8
     assert 0 < sum(read["robust"]) / len(read["robust"]) < 0.6
     assert all("answer" in row for row in rows if not row["read"])
+
+
+@pytest.mark.parametrize(("program", "arguments", "why"), table(__file__, "a_run_that_ends_says_why"))
+def test_a_run_that_ends_says_why(
+    program: str, arguments: list[str], why: str, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("odd").write_bytes(b"\xff")
+    Path("row").write_text("{}")
+    with pytest.raises(SystemExit) as ended:
+        {"run": suite.main, "scoreboard": scoreboard.main}[program](arguments)
+    assert why in f"{ended.value} {capsys.readouterr().err}"
 
 
 def test_adapters_are_short_and_their_files_current(tmp_path: Path) -> None:

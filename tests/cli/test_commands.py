@@ -114,14 +114,6 @@ def test_diagram_draws_into_a_file_whose_ending_says_how(tmp_path: Path, ending:
     assert place.read_text(encoding="utf-8").startswith(start)
 
 
-def test_diagram_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "mermaid_render", None)
-    result = run("diagram", "mistral_v11", "-o", tmp_path / "x.svg")
-    assert result.exit_code == 1
-    assert install_line("graphviz") in result.stderr
-    assert not (tmp_path / "x.svg").exists()
-
-
 def test_docs_writes_the_page_of_an_own_format_with_one_command(tmp_path: Path) -> None:
     result = run("docs", *own(tmp_path), "-o", tmp_path / "pages")
     place = tmp_path / "pages" / "own.md"
