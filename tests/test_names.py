@@ -87,7 +87,11 @@ def test_an_ambiguous_name_says_what_was_taken_and_why() -> None:
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("hermez", "did you mean hermes"), ("qwen3codr", "did you mean"), ("x" * 9_999, "shipped formats")],
+    [
+        ("hermez", "did you mean hermes[?]; .toolgram formats. lists"),
+        ("qwen3_xm", "mean qwen3_coder[?];"),
+        ("x" * 999, "x…';"),
+    ],
 )
 def test_an_unknown_name_suggests_the_nearest(name: str, near: str) -> None:
     with pytest.raises(toolgram.UnknownFormat, match=near):

@@ -6,8 +6,10 @@ name that does not exist: a fault that the user can correct.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar
+
+_LONGEST_NAME = 100  # characters of an unknown name in a message
 
 
 class ToolgramError(Exception):
@@ -53,14 +55,6 @@ class FormatError(ToolgramError):
         super().__init__(f"{place}: {problem}\n  remedy: {remedy}")
 
 
-def _meant(name: str, names: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    plain = name.lower().replace("-", "_").replace(".", "_")[:100]
-    close = get_close_matches(plain, names, n=1) or [known for known in names if known.startswith(plain)][:1]
-    return f" (did you mean {close[0]}?)" if close and plain else ""
-
-
 class UnknownFormat(ToolgramError, KeyError):
     """No shipped format has this name. `names` lists those that do; `why` says more if more is known."""
 
@@ -68,11 +62,11 @@ class UnknownFormat(ToolgramError, KeyError):
         self.name = name
         self.names = tuple(names)
         self.why = why
-        more = f": {why}" if why else _meant(name, self.names)
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+        self.problem = f"unknown format {shown!r}{why and ': '}{why}"
         super().__init__(
-            f"unknown format {name!r}{more}; shipped formats: {', '.join(self.names)}. "
-            "Load your own two files with toolgram.load_format(grammar, machine). The id of a model is a name as well, "
-            "and toolgram derive makes a format of a chat template."
+            f"{self.problem}; `toolgram formats` lists them, `toolgram formats --for MODEL` finds that of a model, and "
+            "`toolgram derive` makes one of a chat template"
         )
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from toolgram.errors import UnknownFormat
 from toolgram.limits import LONGEST_FORMAT_NAME
 
 DATA = Path(__file__).with_name("names.toml")
+_MOST_NEAR = 3  # names that are suggested for an unknown one
 SERVERS, KINDS = ("vllm", "sglang"), ("tool", "reasoning")
 
 
@@ -88,13 +89,15 @@ def chosen(name: str, shipped: Sequence[str]) -> Choice:
         raise UnknownFormat(name, shipped, names.unread[plain])
     if plain in names.ambiguous:
         return _shipped(name, names.ambiguous[plain], shipped)
-    alias = _aliases(names, shipped).get(plain)
-    if alias is not None:
-        return _shipped(name, Choice(alias), shipped)
+    aliases = _aliases(names, shipped)
+    if plain in aliases:
+        return _shipped(name, Choice(aliases[plain]), shipped)
     found = for_model(name, shipped)
     if found is not None:
         return _shipped(name, found, shipped)
-    near = get_close_matches(name[:LONGEST_FORMAT_NAME].lower(), sorted({*shipped, *_spellings(names)}), 3, 0.6)
+    near = get_close_matches(name[:LONGEST_FORMAT_NAME].lower(), shipped, _MOST_NEAR) or dict.fromkeys(
+        aliases[each] for each in get_close_matches(plain, aliases, _MOST_NEAR) if aliases[each] in shipped
+    )
     raise UnknownFormat(name, shipped, f"did you mean {' or '.join(near)}?" if near else "")
 
 
@@ -149,10 +152,6 @@ def _patterns(names: Names, shipped: Iterable[str]) -> dict[str, str]:
     """Return texts in models' ids. A format's own name is one, unless the file gives it to another format."""
     own = {name.replace("_", joint): name for name in (*names.entries, *shipped) for joint in ("-", "")}
     return own | {text: name for name, entry in names.entries.items() for text in entry.models}
-
-
-def _spellings(names: Names) -> Iterable[str]:
-    return (alias for entry in names.entries.values() for alias in entry.aliases)
 
 
 def _plain(name: str) -> str:

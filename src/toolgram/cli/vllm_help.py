@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import toolgram
-from toolgram.cli.options import FormatOption
+from toolgram.cli.options import FormatOption, load_chosen_format
 from toolgram.cli.terminal import complain, refuse
 from toolgram.integrations import AUTO_NAME, parser_names
 from toolgram.integrations.vllm import NOT_OVERRIDABLE, OVERRIDE_VARIABLE, overridden_format
@@ -33,9 +33,8 @@ def vllm(
     if override is not None:
         _print_override(override)
         return
-    if format_name is not None and format_name not in toolgram.format_names():
-        refuse(f"no format {format_name!r}; the names are {', '.join(toolgram.format_names())}")
-    name = f"{AUTO_NAME}_{format_name}" if format_name else AUTO_NAME
+    fmt = load_chosen_format(format_name, None, None)
+    name = f"{AUTO_NAME}_{fmt.name}" if fmt else AUTO_NAME
     print(f"# in vLLM's environment: {install_line('jinja2')}")
     print(f"vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {name} --reasoning-parser {name}")
     if format_name is None:
