@@ -235,11 +235,8 @@ def test_a_table_has_a_row_for_each_template(tmp_path: Path) -> None:
     assert header == list(COLUMNS)
     by_name = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows}
     assert list(by_name) == names
-    assert by_name["openai_wrapper"]["tools"] == "json_native"
-    assert by_name["thinking_opened"]["reasoning"] == "forced_open"
-    assert by_name["id_after_arguments"]["call id"] == "post_args"
-    assert "<thinking>…</thinking>" in by_name["answer_always"]["markers"]
-    assert by_name["no_tools"]["warnings"] == "1"
+    for name, column, text in table(__file__, "a_table_has_a_row_for_each_template"):
+        assert text in by_name[name][column]
     for row in by_name.values():
         assert re.fullmatch(r"\d+/\d+", row["probes"])
         assert row["ms"].isdigit()

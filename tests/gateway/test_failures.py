@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ import openai
 import pytest
 from hypothesis import settings
 
+from tests.cli.running import run
 from tests.gateway.faults import FAULTS, Fault, faulty_server, rows
 from tests.gateway.servers import (
     BODIES,
@@ -150,13 +152,20 @@ def test_nothing_is_recorded_unless_asked(tmp_path: Path, capfd: pytest.CaptureF
     with gateway_to(Script(texts=["an answer"])) as (address, _):
         post(address + CHAT, json=BODIES[CHAT])
     assert "hi" not in capfd.readouterr().err
-    path = tmp_path / "raw.jsonl"
-    with gateway_to(Script(texts=["an ", "answer"]), record=str(path)) as (address, _):
+    path, template = tmp_path / "raw.jsonl", TEMPLATE.replace("<tool_call>", "<act>").replace("</tool_call>", "</act>")
+    call = '<act>\n{"name": "f", "arguments": {"a": 1}}\n</act>'
+    with gateway_to(Script(texts=["an ", call]), record=str(path), files=TemplateFiles(template)) as (address, _):
         post(address + CHAT, json=BODIES[CHAT])
         stream_of(address, MESSAGES)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [row["output"] for row in rows] == ["an answer", "an answer"]
+    assert [row["output"] for row in rows] == [f"an {call}"] * 2
     assert path.stat().st_mode & 0o077 == 0
+    (derived,) = {row["format"] for row in rows}  # it does not ship, and is beside the record
+    assert derived.startswith("derived_")
+    assert run("parse", "--jsonl", "output", path).stdout.count('"name":"f"') == 2
+    assert "1 call (f)" in run("explain", path).stdout
+    shutil.rmtree(f"{path}.formats")
+    assert f"unknown format '{derived}'; one that does not ship" in run("parse", "--jsonl", "output", path).stdout
 
 
 def test_a_line_for_each_answer(caplog: pytest.LogCaptureFixture) -> None:

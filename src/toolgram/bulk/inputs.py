@@ -29,7 +29,7 @@ _FILE_BYTES = 1 << 14  # read from the file at once
 _BLOCK_BYTES = 1 << 16  # decompressed at once
 
 DAMAGE = (OSError, EOFError, ValueError, zlib.error)
-_IN_DIRECTORIES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst", ".parquet")
+ROW_FILES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst", ".parquet")
 
 
 class Batch(NamedTuple):
@@ -60,8 +60,8 @@ def expand(inputs: Sequence[str]) -> list[str]:
         matches, none = [name], ""
         if os.path.isdir(name):
             below = [os.path.join(folder, each) for folder, _, files in os.walk(name) for each in files]
-            matches = sorted(path for path in below if path.lower().endswith(_IN_DIRECTORIES))
-            none = f"no file in this directory ends in {', '.join(_IN_DIRECTORIES)}"
+            matches = sorted(path for path in below if path.lower().endswith(ROW_FILES))
+            none = f"no file in this directory ends in {', '.join(ROW_FILES)}"
         elif name != "-" and glob.has_magic(name) and not os.path.exists(name):
             matches = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
             none = "no file matches"

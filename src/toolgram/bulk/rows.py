@@ -7,10 +7,10 @@ formats by name.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from toolgram.adapters.reading import evidence_in
 from toolgram.bulk.errors import BadRow
 from toolgram.bulk.json_rows import is_exact, read_row, read_row_exactly
 from toolgram.call_ids import call_ids_of
-from toolgram.errors import ToolgramError
+from toolgram.errors import ToolgramError, UnknownFormat
 from toolgram.formats import Format, get_format
 from toolgram.message import Message
 from toolgram.spec.as_json import dump
@@ -28,7 +28,7 @@ from toolgram.tools.reading import Tools, read_tools
 _ABSENT: Any = object()
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Columns:
     """Dotted paths of the columns that say how to read a row. Without a value, the options of the run hold."""
 
@@ -42,11 +42,11 @@ class Columns:
         return [path for path in (self.tools, self.prefix, self.format, self.finish_reason) if path is not None]
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class RowOptions:
     """How to read the rows. `field` is the dotted path of the output text, `keep` are columns to pass on.
 
-    `format` may be None if each row names its own (`columns.format`).
+    `format` may be None if each row names its own (`columns.format`): one of `own`, or one that ships.
     """
 
     field: str
@@ -58,6 +58,7 @@ class RowOptions:
     keep: tuple[str, ...] = ()
     columns: Columns = Columns()
     validate: bool = False
+    own: Mapping[str, Format] = dataclasses.field(default_factory=dict)
 
     def paths(self) -> list[str]:
         """Return every path that is looked up in a row."""
@@ -65,10 +66,14 @@ class RowOptions:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what the answers depend on, as JSON-able data."""
-        spec = None if self.format is None else json.dumps(dump(self.format.spec), sort_keys=True).encode()
         said = {**vars(self), "keep": list(self.keep), "columns": self.columns.named() and vars(self.columns)}
-        said["format"] = None if spec is None else hashlib.sha256(spec).hexdigest()
+        said["format"] = None if self.format is None else _digest(self.format)
+        said["own"] = {name: _digest(fmt) for name, fmt in self.own.items()}
         return {"toolgram": toolgram.__version__, **said}
+
+
+def _digest(fmt: Format) -> str:
+    return hashlib.sha256(json.dumps(dump(fmt.spec), sort_keys=True).encode()).hexdigest()
 
 
 class Answer(NamedTuple):
@@ -87,7 +92,7 @@ class RowReader:
         self._options = options
         self._tools: Any = read_tools(options.tools)  # read once; a parser takes them unchanged
         self._field = _lookup(options.field)
-        self._keep = [(path, _lookup(path)) for path in options.keep]
+        self._keep = [(path, _lookup(path, None)) for path in options.keep]
         columns = options.columns
         self._own_tools, self._own_prefix = _lookup(columns.tools), _lookup(columns.prefix)
         self._own_format, self._own_reason = _lookup(columns.format), _lookup(columns.finish_reason)
@@ -101,7 +106,7 @@ class RowReader:
         answer = self.answer(row)
         if answer.kept and not all(map(is_exact, answer.kept.values())):
             exact = read_row_exactly(line)
-            answer = answer._replace(kept={path: _or_none(find(exact)) for path, find in self._keep})
+            answer = answer._replace(kept={path: find(exact) for path, find in self._keep})
         return answer
 
     def answer(self, row: Any) -> Answer:
@@ -111,7 +116,7 @@ class RowReader:
             if not isinstance(row, dict):
                 raise BadRow(f"a row must be an object, not {_kind(row)}")
             for path, find in self._keep:
-                kept[path] = _or_none(find(row))
+                kept[path] = find(row)
             field, value = self._options.field, self._field(row)
             if value is _ABSENT:
                 raise BadRow(f"no field {field!r}; the row has {', '.join(map(repr, list(row)[:20])) or 'none'}")
@@ -136,10 +141,11 @@ class RowReader:
     def _format(self, name: Any) -> Format | None:
         if name is _ABSENT or name is None:
             return self._options.format
+        said = _text_or(name, "", self._options.columns.format) or ""
         try:
-            return get_format(_text_or(name, "", self._options.columns.format) or "")
-        except ToolgramError as error:
-            raise BadRow(str(error).split(". Load", 1)[0]) from None
+            return self._options.own.get(said) or get_format(said)
+        except UnknownFormat as error:
+            raise BadRow(f"{error.problem}; one that does not ship is in FILE.formats, beside its rows") from None
 
     def _tools_of(self, tools: Any) -> Any:
         if tools is _ABSENT or tools is None:
@@ -157,12 +163,12 @@ def _tools_in(text: str) -> Tools:
     return read_tools(json.loads(text))
 
 
-def _lookup(path: str | None) -> Callable[[Any], Any]:
+def _lookup(path: str | None, default: Any = _ABSENT) -> Callable[[Any], Any]:
     """Return a function that finds the value at a dotted path. Digits index lists, and a key may contain the dots."""
     if path is None:
-        return lambda row: _ABSENT
+        return lambda row: default
     if "." not in path:
-        return lambda row: row.get(path, _ABSENT)
+        return lambda row: row.get(path, default)
     steps = path.split(".")
 
     def find(row: Mapping[str, Any]) -> Any:
@@ -175,14 +181,10 @@ def _lookup(path: str | None) -> Callable[[Any], Any]:
             elif isinstance(value, list) and step.isdecimal() and int(step[:18]) < len(value):
                 value = value[int(step[:18])]
             else:
-                return _ABSENT
+                return default
         return value
 
     return find
-
-
-def _or_none(value: Any) -> Any:
-    return None if value is _ABSENT else value
 
 
 def _text_or(value: Any, default: str | None, column: str | None) -> str | None:
@@ -201,16 +203,10 @@ def _kind(value: Any) -> str:
 def checked_calls(message: Message, tools: Any) -> list[dict[str, Any]]:
     """Return the calls of a message, checked against the schemas of their tools, as plain data."""
     return [
-        {
-            "id": call.id,
-            "name": call.name,
-            "valid": call.is_valid,
-            "faults": [fault._asdict() for fault in call.faults],
-            "notes": list(call.notes),
-            "reply": call.reply or None,
-        }
+        {"id": call.id, "name": call.name, "valid": call.is_valid, "faults": [fault._asdict() for fault in call.faults],
+         "notes": list(call.notes), "reply": call.reply or None}
         for call in message.validate(tools)
-    ]
+    ]  # fmt: skip
 
 
 # The columns of a message that are lists, and the fields of their items.

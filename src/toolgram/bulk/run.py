@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from toolgram.bulk.errors import BadFile
-from toolgram.bulk.inputs import PARQUET, Batch, expand, kind_of, named, read_batches
+from toolgram.bulk.inputs import PARQUET, ROW_FILES, Batch, expand, kind_of, named, read_batches
 from toolgram.bulk.outputs import BatchAnswer, bad_lines, taken_names
 from toolgram.bulk.parts import Parts, parts_of
 from toolgram.bulk.rows import RowOptions
@@ -22,7 +22,6 @@ from toolgram.bulk.summary import Summary
 from toolgram.bulk.writing import NewFile, Target, check_targets, is_direct
 
 MOST_ALIKE = 100  # rows that may fail in the same way, before nothing else has been read
-NO_OUTPUT = (".csv", ".tsv", ".xlsx", ".xls", ".arrow", ".feather")  # kinds of files that are not written
 Progress = Callable[[int, int], None]  # rows and bytes of input that were answered
 
 
@@ -63,8 +62,9 @@ def check_run(run: Run) -> None:
     out, parquet = run.output or "", run.kind == PARQUET
     direct = bool(out) and is_direct(out)
     twice = [name for name in run.options.keep if name in taken_names(run.kind)]
+    known = not out or direct or os.path.isdir(out) or out.lower().endswith(ROW_FILES)
     for wrong, why in (
-        (out.lower().endswith(NO_OUTPUT), f"{out}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet"),
+        (not known, f"{out}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet"),
         (run.resume and not out, "--resume needs an output file: finished batches lie beside it"),
         (run.resume and direct, f"--resume needs an output file, and {out} is a pipe or a device"),
         (direct and parquet, f"{out}: a pipe or a device takes JSON lines only; write Parquet to a file"),

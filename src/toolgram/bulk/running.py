@@ -64,6 +64,7 @@ class Job:
         def counted() -> Iterator[Row]:
             for line, answer in _answers(rows, batch):
                 summary.saw(answer.message, batch.file, line, answer.error)
+                summary.kept.update(path for path, value in answer.kept.items() if value is not None)
                 if answer.message is None:
                     bad.append(BadRowAt(batch.file, line, answer.error))
                 yield batch.file, line, answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -53,7 +52,7 @@ def audit(
 
         write_file(html, page(found))
     if as_json:
-        write_json(said, indent=2 if sys.stdout.isatty() else None)
+        write_json(said)
     else:
         _print(said)
     clean = found.rows > found.unread and not found.problems and not any(said["found"].values())

@@ -17,20 +17,14 @@ from rich.text import Text
 
 import toolgram
 from toolgram.cli.options import FormatList
+from toolgram.cli.paint import OWNERS
 from toolgram.cli.source import cut
 from toolgram.cli.terminal import console, refuse, spelled_out
 from toolgram.events import Event
+from toolgram.explain import OWNER_OF
 
 MOST_LINES = 14  # of deltas: with the heading and the message below them, a screen of 24 lines
-STYLES = {
-    "content": "green",
-    "reasoning": "italic magenta",
-    "tool_call_start": "bold cyan",
-    "tool_call_delta": "yellow",
-    "tool_call_end": "cyan",
-    "dropped": "dim",
-    "malformed": "bold red",
-}
+STYLES = {kind: OWNERS[owner][0] for kind, owner in OWNER_OF.items()}
 
 
 def demo(

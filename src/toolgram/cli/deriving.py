@@ -28,31 +28,16 @@ if TYPE_CHECKING:
     from toolgram.derive.report import DeriveReport
     from toolgram.derive.result import DiffAnalysisResult
 
-# The coloured parts of the two files; the name of a group is a key of COLOURS.
-GRAMMAR_PARTS = re.compile(
-    r"(?P<comment>^//.*|(?<=\s)//.*)"
-    r'|(?P<text>"(?:[^"\\\n]|\\.)*"i?)'
-    r"|(?P<pattern>(?<!\S)/(?:[^/\\\n]|\\.)+/[imslux]*)"
-    r"|(?P<keyword>^%\w+)"
-    r"|(?P<key>^[?!]?[a-z_]\w*(?=\s*:))"
-    r"|(?P<terminal>\b[A-Z][A-Z0-9_]*\b)",
+# The coloured parts of the two files, with their colours.
+PARTS = re.compile(
+    r"(?P<dim>(?:^|(?<=\s))(?://|#).*)"
+    r"|(?P<green>'(?:[^'\n]|'')*'|\"(?:[^\"\\\n]|\\.)*\"i?)"
+    r"|(?P<yellow>(?<!\S)/(?:[^/\\\n]|\\.)+/[imslux]*)"
+    r"|(?P<magenta>^%\w+)"
+    r"|(?P<bold>^[?!]?[a-z_]\w*(?=\s*:)|[\w-]+(?=:(?:\s|$)))"
+    r"|(?P<cyan>\b[A-Z][A-Z0-9_]*\b)",
     re.MULTILINE,
 )
-MACHINE_PARTS = re.compile(
-    r"(?P<comment>^#.*|(?<=\s)#.*)"
-    r"|(?P<text>'(?:[^'\n]|'')*'|\"(?:[^\"\\\n]|\\.)*\")"
-    r"|(?P<key>[\w-]+(?=:(?:\s|$)))"
-    r"|(?P<terminal>\b[A-Z][A-Z0-9_]*\b)",
-    re.MULTILINE,
-)
-COLOURS = {
-    "comment": "dim",
-    "text": "green",
-    "pattern": "yellow",
-    "keyword": "magenta",
-    "key": "bold",
-    "terminal": "cyan",
-}
 
 
 @dataclass(frozen=True)
@@ -236,14 +221,14 @@ def _write(derived: Derived, folder: Path) -> None:
 def _files(fmt: toolgram.Format) -> Iterator[Text]:
     """Yield the two files, each below a comment with its name."""
     yield Text(f"// {fmt.name}.lark", "bold underline")
-    yield _coloured(fmt.grammar_text, GRAMMAR_PARTS)
+    yield _coloured(fmt.grammar_text)
     yield Text(f"# {fmt.name}.yaml", "bold underline")
-    yield _coloured(fmt.machine_text, MACHINE_PARTS)
+    yield _coloured(fmt.machine_text)
 
 
-def _coloured(file: str, parts: re.Pattern[str]) -> Text:
+def _coloured(file: str) -> Text:
     """Return a file in colours. Each match has one colour, so a keyword inside a string stays part of the string."""
     text = Text(spelled_out(file))
-    for part in parts.finditer(text.plain):
-        text.stylize(COLOURS[part.lastgroup or ""], part.start(), part.end())
+    for part in PARTS.finditer(text.plain):
+        text.stylize(part.lastgroup or "", part.start(), part.end())
     return text

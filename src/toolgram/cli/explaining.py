@@ -8,33 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
-from toolgram.cli.options import (
-    FinishReason,
-    FormatOption,
-    Grammar,
-    Json,
-    Machine,
-    OutputFile,
-    Prefix,
-    Tools,
-    load_chosen_format,
-    read_tools,
-)
+from toolgram.cli import options
+from toolgram.cli.options import load_chosen_format, read_tools
 from toolgram.cli.paint import paint
 from toolgram.cli.parsing import Verdict
-from toolgram.cli.terminal import (
-    NOTHING_USABLE,
-    USABLE,
-    complain,
-    console,
-    indent_for_terminal,
-    shortened,
-    spelled_out,
-    write_json,
-)
+from toolgram.cli.records import recorded
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, shortened, spelled_out, write_json
 from toolgram.cli.trying import awaited, recognised, tied
 from toolgram.explain import Explanation, Held, Step
 from toolgram.formats import get_format
@@ -45,14 +29,17 @@ OUTCOME_STYLES = {"committed": "green", REJECTED: "red", "ended": "yellow"}
 
 
 def explain(
-    file: OutputFile = "-",
-    format_name: FormatOption = None,
-    grammar: Grammar = None,
-    machine: Machine = None,
-    tools: Tools = None,
-    prefix: Prefix = None,
-    finish_reason: FinishReason = None,
-    as_json: Json = False,
+    file: options.OutputFile = "-",
+    format_name: options.FormatOption = None,
+    grammar: options.Grammar = None,
+    machine: options.Machine = None,
+    tools: options.Tools = None,
+    prefix: options.Prefix = None,
+    finish_reason: options.FinishReason = None,
+    row: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a record of `serve --record`. Default: the last row.")
+    ] = None,
+    as_json: options.Json = False,
 ) -> int:
     """Explain how an output was parsed.
 
@@ -62,7 +49,8 @@ def explain(
 
     \b
     toolgram explain output.txt                         the format is recognised
-    toolgram explain --format mistral_v11 output.txt    for reading
+    toolgram explain --format mistral_v11 output.txt    with a named format
+    toolgram explain record.jsonl                       the last row of `serve --record`
     toolgram explain -f llama3_json --json output.txt   for programs
 
     Exit status: 0 the output has something to use; 1 it has nothing, or the file cannot be read; 2 a mistake in the
@@ -70,6 +58,9 @@ def explain(
     """
     fmt, declared = load_chosen_format(format_name, grammar, machine), read_tools(tools)
     text = awaited(file)
+    if (kept := recorded(text, file, row)) is not None:
+        fmt, text, declared = fmt or kept["format"], kept["output"], declared or kept["tools"]
+        prefix, finish_reason = kept["prefix"] if prefix is None else prefix, finish_reason or kept["finish_reason"]
     if fmt is None:
         found = recognised(text, declared, prefix, finish_reason)
         if found is None:
@@ -78,7 +69,7 @@ def explain(
         fmt = get_format(found.name)
     told = fmt.explain(text, declared, prefix, finish_reason)
     if as_json:
-        write_json(told.to_dict(), indent=indent_for_terminal())
+        write_json(told.to_dict())
     else:
         _print(told)
     verdict = Verdict()

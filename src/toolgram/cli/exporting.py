@@ -8,24 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from toolgram import ToolgramError
-from toolgram.cli.options import (
-    FormatArgument,
-    Grammar,
-    Json,
-    Machine,
-    Prefix,
-    Tools,
-    load_required_format,
-    read_schema,
-    read_tools,
-)
-from toolgram.cli.terminal import complain, indent_for_terminal, refuse, spelled_out, write_file, write_json
+from toolgram.cli import options
+from toolgram.cli.options import load_required_format, read_schema, read_tools
+from toolgram.cli.terminal import complain, refuse, spelled_out, write_file, write_json
 
 RESPONSE_TEMPLATE = "response_template"  # not a grammar: it describes model output, for transformers to read
 
 
 def export(
-    name: FormatArgument = None,
+    name: options.FormatArgument = None,
     target: Annotated[
         str,
         typer.Option(
@@ -36,9 +27,9 @@ def export(
             help="llguidance, xgrammar, structural_tag, gbnf or ebnf; response_template, which is for transformers.",
         ),
     ] = "",
-    grammar: Grammar = None,
-    machine: Machine = None,
-    tools: Tools = None,
+    grammar: options.Grammar = None,
+    machine: options.Machine = None,
+    tools: options.Tools = None,
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, required, none, or the name of a function.")
     ] = "auto",
@@ -49,7 +40,7 @@ def export(
     json_schema: Annotated[
         str | None, typer.Option(metavar="FILE", help="A JSON Schema for the text of the answer.")
     ] = None,
-    prefix: Prefix = None,
+    prefix: options.Prefix = None,
     special_token: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT[=ID]", help="A marker that is one token, by its text or its id. May be repeated."),
@@ -70,7 +61,7 @@ def export(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write the grammar that constrains a model to valid calls.
 
@@ -89,7 +80,7 @@ def export(
 
             template = write_response_template(fmt)
             notes, said = [*template.notes], {"target": target, "template": template.template, "notes": template.notes}
-            write_json(said if as_json else template.template, indent_for_terminal() if as_json else 2)
+            write_json(said if as_json else template.template, None if as_json else 2)
         else:
             made = fmt.export(
                 target,
@@ -109,7 +100,7 @@ def export(
             if output is not None:
                 write_file(output, made.text)
             elif as_json:
-                write_json(made.to_dict(), indent_for_terminal())
+                write_json(made.to_dict())
             else:
                 print(spelled_out(made.text), end="" if made.text.endswith("\n") else "\n")
     except ToolgramError as error:

@@ -19,7 +19,7 @@ from toolgram.bulk.rows import Columns, RowOptions, checked_calls
 from toolgram.cli import options
 from toolgram.cli.options import load_chosen_format, load_required_format, read_tools
 from toolgram.cli.source import pieces
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, indent_for_terminal, refuse, write_json
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse, write_json
 from toolgram.events import Event, event_to_dict
 
 
@@ -94,18 +94,22 @@ def parse(
     }  # fmt: skip
     _check_options(modes, inputs, validate, tools is not None, [name for name, value in rows_only.items() if value])
     fmt = load_chosen_format(format_name, grammar, machine)
-    if fmt is None and jsonl is not None and not columns.named():  # as `toolgram serve --record` writes them
-        columns = Columns("tools", "prefix", "format", "finish_reason")
+    if fmt is None and jsonl is not None and not columns.named():
+        from toolgram.cli.records import columns_of
+
+        columns = columns_of(inputs)
     if fmt is None and columns.format is None:
         fmt = load_required_format(format_name, grammar, machine, "say how to read the output: --format NAME")
     _say_that_input_is_awaited(inputs)
     declared = read_tools(tools)
     if jsonl is not None:
         from toolgram.bulk.run import Run
+        from toolgram.cli.records import own_formats
         from toolgram.cli.rows import print_rows
 
+        own = own_formats(inputs) if columns.format is not None else {}
         kept = tuple(name for each in keep or () for name in each.split(","))
-        row = RowOptions(jsonl, fmt, declared, prefix, finish_reason, strict, kept, columns, validate)
+        row = RowOptions(jsonl, fmt, declared, prefix, finish_reason, strict, kept, columns, validate, own)
         also_read = [path for path in (tools, grammar, machine) if path is not None]
         on_ray = ray or ray_address is not None
         return print_rows(Run(inputs, row, output, errors, workers, resume, on_ray, ray_address, report, also_read))
@@ -193,7 +197,7 @@ def _print_message(reading: Reading, path: str, verdict: Verdict, several: bool)
     if reading.validate:
         made["validation"] = checked = checked_calls(message, reading.tools)
         verdict.invalid = not all(call["valid"] for call in checked)
-    write_json(made, indent=indent_for_terminal())
+    write_json(made)
 
 
 def _print_event(reading: Reading, path: str, verdict: Verdict, several: bool) -> None:
@@ -201,7 +205,7 @@ def _print_event(reading: Reading, path: str, verdict: Verdict, several: bool) -
 
     def see(event: Event) -> None:
         verdict.watch(event)
-        write_json(event_to_dict(event))
+        write_json(event_to_dict(event), on_one_line=True)
 
     reading.run(path, see)
 

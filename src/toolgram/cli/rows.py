@@ -46,6 +46,8 @@ def print_rows(run: Run) -> int:
         said += [f"{summary.bad} of {summary.rows} rows could not be read", *summary.reason_lines()]
     elif not summary.rows and not outcome.problems:
         said.append("no rows")
+    unknown = [name for name in run.options.keep if summary.rows and not summary.kept[name]]
+    said += [f"warning: --keep {name}: no row has a value for it" for name in unknown]
     for line in said:
         complain(line)
     return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE

@@ -12,15 +12,7 @@ from rich.text import Text
 
 import toolgram
 from toolgram.cli.options import Json
-from toolgram.cli.terminal import (
-    NOTHING_USABLE,
-    USABLE,
-    complain,
-    console,
-    indent_for_terminal,
-    read_file,
-    write_json,
-)
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, read_file, write_json
 from toolgram.names import Entry, chosen, known_names, template_hint
 
 
@@ -60,7 +52,7 @@ def formats(
     if as_json:
         keys = ("name", "title", "models", "example")
         rows = [{**{key: getattr(fmt, key) for key in keys}, "aliases": aliases[fmt.name]} for fmt in shipped]
-        write_json(rows, indent=indent_for_terminal())
+        write_json(rows)
     elif sys.stdout.isatty():
         _print_table(shipped, aliases)
     else:

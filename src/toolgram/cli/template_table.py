@@ -109,19 +109,6 @@ def _print_table(entries: Iterator[Entry]) -> int:
         table.add_column(name, overflow="fold", justify="right" if right else "left", min_width=width)
     for each in entries:
         failed += not each.derived
-        cells = zip(COLUMNS, each.cells, strict=True)
-        table.add_row(*(Text(cell, _style(each, name, cell)) for name, cell in cells))
+        table.add_row(*map(Text, each.cells), style="" if each.exact else "yellow" if each.derived else "red")
     console(wrap=True).print(table)
     return failed
-
-
-def _style(each: Entry, column: str, cell: str) -> str:
-    if not each.derived:
-        return "red"
-    styles = {
-        "template": "bold cyan",
-        "format": "" if cell == "derived" else "magenta",
-        "probes": "green" if each.exact else "red",
-        "warnings": "dim" if cell == "0" else "yellow",
-    }
-    return styles.get(column, "")

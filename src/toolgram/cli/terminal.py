@@ -48,15 +48,12 @@ def console(wrap: bool = False) -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
 
 
-def write_json(value: Any, indent: int | None = None) -> None:
-    """Print one JSON document on its own line, and flush."""
+def write_json(value: Any, indent: int | None = None, on_one_line: bool = False) -> None:
+    """Print one JSON document, and flush. Without an indent, it has one of two on a terminal, and is one line in a
+    pipe."""
+    indent = indent or (2 if sys.stdout.isatty() and not on_one_line else None)
     sys.stdout.buffer.write(escaped(json.dumps(value, ensure_ascii=False, indent=indent)))
     sys.stdout.buffer.flush()
-
-
-def indent_for_terminal() -> int | None:
-    """Return an indent of two on a terminal, and none in a pipe, so that each document is one line there."""
-    return 2 if sys.stdout.isatty() else None
 
 
 def read_file(path: str, errors: str = "strict", option: str = "") -> str:

@@ -10,9 +10,17 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from toolgram.formats import Format, format_names, get_format
+
 _LOG = logging.getLogger("toolgram.gateway")
+
+
+def formats_of(record: str) -> Path:
+    """Return the folder beside a record in which its formats are that do not ship."""
+    return Path(f"{record}.formats")
 
 
 class Recorder:
@@ -40,3 +48,14 @@ class Recorder:
             self.lost += 1
             if self.lost == 1:
                 _LOG.warning("--record %s: %s; answers go on, and rows are lost", self._path, why)
+
+    def keep(self, fmt: Format) -> None:
+        """Write the two files of a format by which rows are read again, unless it ships, or the record is a pipe or a
+        device. Raises OSError."""
+        shipped = get_format(fmt.name) if fmt.name in format_names() else None
+        if not os.path.isfile(self._path) or (shipped is not None and shipped.machine_text == fmt.machine_text):
+            return
+        folder = formats_of(self._path)
+        folder.mkdir(exist_ok=True)
+        for ending, text in ((".lark", fmt.grammar_text), (".yaml", fmt.machine_text)):
+            (folder / f"{fmt.name}{ending}").write_text(text, encoding="utf-8")

@@ -94,6 +94,8 @@ async def _gateway(settings: Settings, record: Recorder | None, say: Callable[[s
     try:
         found = await _found(client, settings, say)
         model = load_model(found, settings.files, settings.fmt, settings.name, settings.special_text, settings.served)
+        if record is not None:
+            record.keep(model.fmt)
     except BaseException:
         await client.aclose()
         raise
