@@ -88,6 +88,8 @@ def test_every_block_runs(page: str, folder: Path, capsys: pytest.CaptureFixture
             case "python":
                 if not block.startswith("# no-run: "):
                     exec(block, names)
+                    shown = capsys.readouterr().out  # a stream of chat completions has an end
+                    assert not shown.startswith("data: {") or shown.endswith("data: [DONE]\n\n")
             case "json":
                 json.loads(block)
             case "sh":
