@@ -1,6 +1,7 @@
 """`toolgram doctor`: whether a named format reads what a template writes, and which one does."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_a_format_that_reads_all_and_one_that_does_not(hermes: str) -> None:
 def test_where_no_shipped_format_reads_more() -> None:
     status, text = run(str(TEMPLATES / "lenticular.jinja"), "--format", "hermes")
     assert status == 1
-    assert "No shipped format reads more" in text
+    assert re.search(r"No shipped format reads more. The one derived from the template reads (\d+) of \1: ", text)
 
 
 def test_outputs_that_are_read_otherwise(hermes: str, tmp_path: Path) -> None:
@@ -73,9 +74,3 @@ def test_a_template_without_calls_is_said_to_tell_little() -> None:
 )
 def test_outputs_in_a_file(text: str, outputs: list[str]) -> None:
     assert outputs_in(text) == outputs
-
-
-def test_mistakes_are_one_line(hermes: str, tmp_path: Path) -> None:
-    assert run(hermes, "--format", "nosuch")[0] == 2
-    assert run(str(tmp_path / "nowhere.jinja"), "--format", "hermes")[0] == 1
-    assert run(hermes)[0] == 2

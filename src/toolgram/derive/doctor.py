@@ -66,8 +66,8 @@ class Diagnosis:
             yield f"{self.better} reads {self.better_read} of {self.written}: use that."
         elif not self.ok:
             yield (
-                f"No shipped format reads more. The one derived from the template reads {self.derived_read}: "
-                "`toolgram derive` writes it."
+                f"No shipped format reads more. The one derived from the template reads {self.derived_read} of "
+                f"{self.written}: `toolgram derive` writes it."
             )
         yield from (f"Note: {note}" for note in self.notes)
 
@@ -84,7 +84,7 @@ def diagnose(fmt: Format, derived: Format, outputs: Iterable[str] = ()) -> Diagn
         raise ToolgramError("the derived format comes without its analysis; derive it without a cache")
     probes = probe(fmt, result)
     failed = [each for each in probes if each.problem]
-    found = Diagnosis(fmt.name, passed(probes), len(probes), derived_read=passed(report.probes))
+    found = Diagnosis(fmt.name, passed(probes), len(probes), derived_read=passed(probe(derived, result)))
     if failed:
         found.first = failed[0]
         found.better, found.better_read = _better(result, found.read, fmt.name, [each.output for each in probes])
