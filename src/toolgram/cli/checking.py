@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from rich.text import Text
 
 import toolgram
 from toolgram.cli.options import Json
-from toolgram.cli.terminal import NOTHING_USABLE, USABLE, console, refuse, write_json
+from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, refuse, write_json
 from toolgram.errors import ToolgramError
 
 if TYPE_CHECKING:
@@ -65,7 +66,12 @@ def _sources(names: list[str]) -> Iterator[tuple[str, Callable[[], toolgram.Form
     machines = [name for name in files if not name.endswith(".lark")]
     if len(grammars) != len(machines):
         refuse("a format of your own is two files: give one .lark for each .yaml, in the same order")
-    for name in [name for name in names if name not in files] or ([] if files else toolgram.format_names()):
+    others = [name for name in names if name not in files and name not in toolgram.format_names() and isfile(name)]
+    for name in others:  # `derive` writes a report beside the two files
+        complain(f"{name}: passed over, as it is no .lark and no .yaml file")
+    if others and not files:
+        refuse("a format of your own is two files: x.lark x.yaml")
+    for name in [name for name in names if name not in files + others] or ([] if files else toolgram.format_names()):
         yield name, partial(toolgram.get_format, name)
     for grammar, machine in zip(grammars, machines, strict=True):
         yield Path(machine).stem, partial(toolgram.load_format, grammar, machine)
