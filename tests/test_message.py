@@ -57,6 +57,13 @@ def test_an_id_after_the_arguments_is_kept_beside_the_one_that_was_sent() -> Non
     assert [(call.id, call.model_id) for call in calls] == [("bbc5b7ede", None)]
 
 
+@pytest.mark.parametrize(("code", "error", "said"), table(__file__, "what_is_of_another_kind_is_refused"))
+def test_what_is_of_another_kind_is_refused(code: str, error: str, said: str) -> None:
+    with pytest.raises((TypeError, toolgram.ToolgramError), match=said) as raised:
+        eval(code, {"toolgram": toolgram, "fmt": toolgram.get_format("hermes")})
+    assert raised.typename == error
+
+
 @pytest.mark.parametrize("name", ["hermes", "mistral_v11", "qwen3_coder", "lfm2"])
 def test_a_delta_may_be_none_and_no_bytes(name: str) -> None:
     """Servers send a delta without text as None. Bytes are an error that says what to do, and change nothing."""

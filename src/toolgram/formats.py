@@ -256,6 +256,9 @@ class Format:
         Raises ToolgramError for tools of no known shape. Takes microseconds if the tools were given before. The first
         parser of a format compiles it, which takes some ten milliseconds.
         """
+        if not hasattr(special_tokens or {}, "items"):
+            got = type(special_tokens).__name__
+            raise TypeError(f"special_tokens maps texts to ids, such as {{'<tool_call>': 151657}}; it is no {got}")
         fmt = self.with_suffix_of([prefix or "", *(special_tokens or ())]) if self.spec.suffix else self
         tools, program = fmt._chosen(tools, strict)
         return self._parser_class(
@@ -282,6 +285,8 @@ class Format:
         `tools`, `prefix`, `call_ids` and `strict` are those of `parser`, `finish_reason` is that of `Parser.close`. The
         time is linear in the length of the text.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"an output is str, not {type(text).__name__}: decode bytes before `parse`")
         fmt = self.with_suffix_of([prefix]) if self.spec.suffix and prefix else self
         tools, program = fmt._chosen(tools, strict)
         ids = call_ids or self._call_ids
@@ -401,8 +406,8 @@ class Format:
             parser.restore(state)
         except ToolgramError:
             raise
-        except Exception as error:  # a snapshot may say anything
-            raise ToolgramError(f"not a snapshot of {self.name}: {type(error).__name__} {error}") from None
+        except Exception:  # a snapshot may say anything
+            raise ToolgramError(f"not a snapshot of {self.name}: give what `Parser.snapshot` returned") from None
         return parser
 
 

@@ -75,13 +75,6 @@ def test_an_ambiguous_marker_is_told_once_for_a_delta_with_its_place() -> None:
     assert "pieces" in told.why
 
 
-@pytest.mark.parametrize("bad", [["text"], [("text",)], [(b"text", 1)], [("a", 1), None]])
-def test_what_is_no_piece_is_refused(bad: list[object]) -> None:
-    parser = toolgram.get_format("hermes").parser()
-    with pytest.raises(TypeError, match="a piece of a delta"):
-        parser.feed(bad)  # type: ignore[arg-type]
-
-
 def test_a_fast_path_notes_ids() -> None:
     """Text, arguments and values that need no reader: what they pass counts for the places of what comes after them."""
     end = "</arg_value>\n</tool_call>"
