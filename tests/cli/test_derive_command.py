@@ -157,7 +157,7 @@ class TestTemplates:
         run(place, "--variant", "default")
         assert [call["chat_template"] for call in asked] == [HERMES, NO_TOOLS]
         missing = run(place, "--variant", "rag", status=1)
-        assert "no chat template 'rag'; there are: default, tool_use" in missing.stderr
+        assert "no chat template 'rag'; name one with --variant: default, tool_use" in missing.stderr
 
     def test_the_folder_of_a_model_and_one_in_the_cache_of_downloads(
         self, tmp_path: Path, asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch

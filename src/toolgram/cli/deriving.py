@@ -68,20 +68,23 @@ class DeriveOptions:
         return bos_token, source.eos_token if self.eos_token is None else self.eos_token
 
     def _format(self, source: Source, isolate: bool) -> tuple[toolgram.Format, DeriveReport]:
-        import toolgram.derive.deriving  # so that a missing package is known by its name
+        from toolgram.derive import TemplateError  # first, so that a missing package is known by its name
 
         bos_token, eos_token = self._tokens(source)
-        fmt = toolgram.derive_format(
-            source.template,
-            bos_token=bos_token,
-            eos_token=eos_token,
-            special_tokens=source.special,
-            end_tokens=source.ends,
-            name=self.name or source.name,
-            chat_template_kwargs=self.kwargs or None,
-            strict=self.strict,
-            isolate=isolate,
-        )
+        try:
+            fmt = toolgram.derive_format(
+                source.template,
+                bos_token=bos_token,
+                eos_token=eos_token,
+                special_tokens=source.special,
+                end_tokens=source.ends,
+                name=self.name or source.name,
+                chat_template_kwargs=self.kwargs or None,
+                strict=self.strict,
+                isolate=isolate,
+            )
+        except TemplateError as error:
+            raise type(error)(error.problem, error.line, source.place) from None
         assert fmt.report is not None, "a derived format has a report"
         return fmt, fmt.report
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import named
 from toolgram.cli.source import pieces
+from toolgram.cli.terminal import read_file
 from toolgram.limits import MAX_CONFIGURATION
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Source:
     special: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     told: str = ""  # what was used, if the path does not show it
+    place: str = "chat template"
 
 
 def read_template(path: str, variant: str | None = None) -> Source:
@@ -48,7 +50,7 @@ def read_template(path: str, variant: str | None = None) -> Source:
     is_model = place.is_dir() or (place.suffix not in TEXTS and not place.exists())
     if path != "-" and (is_model or place.suffix == ".gguf"):
         return _of_model(path, variant)
-    text, name = "".join(pieces(path)).removeprefix("\ufeff"), named(path)
+    text, name = ("".join(pieces(path)) if path == "-" else read_file(path)).removeprefix("\ufeff"), named(path)
     tokenizer = _tokenizer(text, name) if path == "-" or path.endswith(".json") else None
     if tokenizer is not None:
         from toolgram.derive.sources import tokenizer_source
@@ -57,8 +59,8 @@ def read_template(path: str, variant: str | None = None) -> Source:
     if variant is not None:
         raise BadFile(f"{name}: --variant chooses among the templates of a tokenizer_config.json")
     if not text.strip():
-        raise BadFile(f"{name}: empty")
-    return Source(text, name_for(path, {}))
+        raise BadFile(f"{name}: empty; give a chat template, which is Jinja text, or the tokenizer_config.json with it")
+    return Source(text, name_for(path, {}), place=name)
 
 
 def _of_model(path: str, variant: str | None) -> Source:
@@ -82,7 +84,7 @@ def _taken(found: sources.Source, variant: str | None, name: str | None, told: s
     template = found.template(variant)
     if any("\ud800" <= character <= "\udfff" for character in template):
         raise BadFile(f"{found.place}: it contains half a surrogate pair, which is not text")
-    return Source(template, name, found.bos_token, found.eos_token, chosen, special, ends, told)
+    return Source(template, name, found.bos_token, found.eos_token, chosen, special, ends, told, found.place)
 
 
 def name_for(path: str, tokenizer: Mapping[str, Any]) -> str | None:

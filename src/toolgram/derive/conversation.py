@@ -234,7 +234,7 @@ def _content_problem(conversation: Conversation) -> TemplateError | None:
         if CONTENT in turn and not (conversation.form.content_in_blocks and re.search("['\"]text['\"]", turn)):
             return None
         break
-    return TemplateError("prints no content of an assistant message")
+    return TemplateError("prints no content of an assistant message, as a chat template does for each of `messages`")
 
 
 def _settled(conversation: Conversation) -> None:

@@ -76,6 +76,8 @@ def derive_format(
     Raises TemplateError for a template that cannot be rendered or costs too much (CostlyTemplate), and, with `strict`,
     FormatError if a message does not come back or anything is left unexplained (`report.ok` is false).
     """
+    if not isinstance(chat_template, str):
+        raise TypeError(f"chat_template is the text of a template, not {type(chat_template).__name__}")
     tokens = Tokens(bos_token, eos_token, tuple(special_tokens), tuple(end_tokens))
     given = [chat_template, asdict(tokens), name, dict(chat_template_kwargs or {})]
     key = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
@@ -87,8 +89,7 @@ def derive_format(
         fmt = kept(path) if path else None
         if fmt is None:
             derive = _apart if isolate else _bounded
-            own_name = name or f"derived_{key[:8]}"
-            fmt = derive(chat_template, tokens, own_name, chat_template_kwargs, seconds)
+            fmt = derive(chat_template, tokens, name or f"derived_{key[:8]}", chat_template_kwargs, seconds)
             fmt = named(fmt, name) if name else fmt
             if path:
                 save(path, fmt)

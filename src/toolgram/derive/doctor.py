@@ -65,10 +65,8 @@ class Diagnosis:
         if not self.ok and self.better:
             yield f"{self.better} reads {self.better_read} of {self.written}: use that."
         elif not self.ok:
-            yield (
-                f"No shipped format reads more. The one derived from the template reads {self.derived_read} of "
-                f"{self.written}: `toolgram derive` writes it."
-            )
+            derived = f"The one derived from the template reads {self.derived_read} of {self.written}"
+            yield f"No shipped format reads more. {derived}: `toolgram derive` writes it."
         yield from (f"Note: {note}" for note in self.notes)
 
 

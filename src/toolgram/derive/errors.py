@@ -17,16 +17,16 @@ _LONGEST = 300  # characters of a template's message
 class TemplateError(ToolgramError):
     """A chat template cannot be compiled or rendered, or takes too much of time or memory.
 
-    `line` is 1-based, 0 when unknown; `problem` says why, in one line.
+    `line` is 1-based, 0 when unknown; `problem` says why, in one line; `place` is the file, if it is known.
     """
 
-    def __init__(self, problem: str, line: int = 0) -> None:
+    def __init__(self, problem: str, line: int = 0, place: str = "chat template") -> None:
         self.problem = short(problem)
-        self.line = line
-        super().__init__(f"chat template, line {line}: {self.problem}" if line else f"chat template: {self.problem}")
+        self.line, self.place = line, place
+        super().__init__(f"{place}, line {line}: {self.problem}" if line else f"{place}: {self.problem}")
 
-    def __reduce__(self) -> tuple[type[TemplateError], tuple[str, int]]:
-        return type(self), (self.problem, self.line)
+    def __reduce__(self) -> tuple[type[TemplateError], tuple[str, int, str]]:
+        return type(self), (self.problem, self.line, self.place)
 
 
 class NotExpressible(Exception):
@@ -41,8 +41,7 @@ class OutOfBudget(ToolgramError):
     """Derivation used up its time or memory, or a template was about to. `problem` names the step."""
 
     def __init__(self, problem: str, line: int = 0) -> None:
-        self.problem = problem
-        self.line = line
+        self.problem, self.line = problem, line
         super().__init__(problem)
 
 

@@ -25,6 +25,7 @@ from toolgram.limits import MAX_TOKENIZER_FILE
 
 PREFERRED = ("tool_use", "default")  # of several templates
 _MODEL = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)?")
+_PLACES = "; it would be in chat_template.jinja, in tokenizer_config.json, or in a GGUF file of the model"
 _CONTROL = 3  # the type of a special token in a GGUF file
 
 
@@ -41,14 +42,13 @@ class Source:
 
     def chosen(self, variant: str | None) -> str:
         """Return the name of the template that is taken: this one, or that for tools, the default, or a sole one."""
-        for name in (variant,) if variant is not None else PREFERRED:
+        sole = PREFERRED if len(self.templates) > 1 else tuple(self.templates)
+        for name in (variant,) if variant is not None else sole:
             if name in self.templates:
                 return name
-        if variant is None and len(self.templates) == 1:
-            return next(iter(self.templates))
-        there = f"{', '.join(sorted(self.templates))}; name one as the variant" if self.templates else "none"
-        wanted = f"no chat template {variant!r}" if variant is not None else "no chat template that would be taken"
-        raise TemplateError(f"{self.place}: {wanted}; there are: {there}")
+        which = f" {variant!r}" if variant is not None else " that would be taken" if self.templates else ""
+        there = f"; name one with --variant: {', '.join(sorted(self.templates))}" if self.templates else _PLACES
+        raise TemplateError(f"it has no chat template{which}{there}", place=self.place)
 
     def template(self, variant: str | None) -> str:
         """Return the text of that template."""
@@ -77,6 +77,8 @@ def from_tokenizer(tokenizer: Any, *, variant: str | None = None, **options: Any
     calls. Raises TemplateError if there is no template, and what `derive_format` raises.
     """
     templates = getattr(tokenizer, "chat_template", None)
+    if not hasattr(tokenizer, "chat_template") and not hasattr(tokenizer, "encode_chat_completion"):
+        raise TypeError(f"a tokenizer of transformers or mistral-common is taken, not {type(tokenizer).__name__}")
     if templates is None and hasattr(tokenizer, "encode_chat_completion"):
         return _recognised(_written_by(tokenizer), type(tokenizer).__name__)
     source = Source(type(tokenizer).__name__, _named(templates))
@@ -179,7 +181,7 @@ def gguf_source(path: str | Path) -> Source:
             if kind == _CONTROL:
                 source.special.append(_token(tokens, number))
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise TemplateError(f"{path}: cannot be read as GGUF: {error}") from None
+        raise TemplateError(f"cannot be read as GGUF: {error}", place=str(path)) from None
     return source
 
 
@@ -202,7 +204,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        raise TemplateError(f"{path}: cannot be read: {error}") from None
+        raise TemplateError(f"cannot be read: {error}", place=str(path)) from None
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -214,7 +216,7 @@ def _json(path: Path) -> dict[str, Any]:
             raise ValueError(f"larger than {MAX_TOKENIZER_FILE} bytes")
         found = json.loads(_read(path))
     except (OSError, ValueError, RecursionError) as error:
-        raise TemplateError(f"{path}: not JSON: {error}") from None
+        raise TemplateError(f"not JSON: {error}", place=str(path)) from None
     return found if isinstance(found, dict) else {}
 
 
