@@ -15,7 +15,7 @@ from pathlib import Path
 from re import _constants, _parser
 from typing import Any, NamedTuple
 
-from lark.exceptions import LarkError, UnexpectedInput
+from lark.exceptions import LarkError
 from lark.grammar import Rule
 from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import load_grammar
@@ -51,26 +51,21 @@ def load_lark(text: str, path: str, import_paths: tuple[str, ...]) -> Grammar:
         declared = sorted(str(name) for name, definition in _definitions(grammar) if definition is None)
         check_declared(declared, text, path)
         terminals, rules, _ = grammar.compile(["start"], "*")
-    except UnexpectedInput as error:
-        raise FormatError(
-            path,
-            f"not a Lark grammar: {str(error).splitlines()[0]}",
-            "correct the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)",
-            max(error.line, 0),
-            max(error.column, 0),
-        ) from None
     except _REFUSALS as error:
-        problem = " ".join(str(error).split()) or type(error).__name__
-        place = _PLACE.search(problem)
-        raise FormatError(
-            path,
-            f"Lark refuses the grammar: {problem[:300]}",
-            "define every rule and terminal, and call the first rule `start`",
-            int(place[1]) if place else 0,
-        ) from None
+        raise _refused(error, text, path) from None
     if not any(rule.origin.name == "start" for rule in rules):
         raise FormatError(path, "the grammar has no rule `start`", "start: TEXT*")
     return Grammar(list(terminals), list(rules), tuple(declared))
+
+
+def _refused(error: Exception, text: str, path: str) -> FormatError:
+    problem = " ".join(str(error).split()) or type(error).__name__
+    found = ((re.search(said, problem), cause, remedy) for said, cause, remedy in _CAUSES)
+    name, cause, remedy = next((said[1], cause, remedy) for said, cause, remedy in found if said)
+    places = (at for at, line in enumerate(text.splitlines(), 1) if re.search(cause.format(name), line))
+    place = _PLACE.search(problem) or ("", next(places, 0), 0)
+    problem = f"Lark refuses the grammar: {problem[:300]}"
+    return FormatError(path, problem, remedy.format(name), int(place[1]), int(place[2] or 0))
 
 
 def with_imports(text: str, path: str, import_paths: tuple[str, ...]) -> str:
@@ -87,7 +82,17 @@ def _definitions(grammar: Any) -> Iterator[tuple[str, Any]]:
 # What Lark raises for a grammar that it cannot use: some of it on purpose.
 _REFUSALS = (LarkError, OSError, RecursionError, re.error, AssertionError, LookupError, ValueError, TypeError,
              AttributeError, OverflowError, RuntimeError)  # fmt: skip
-_PLACE = re.compile(r"(?:at )?line (\d+)")
+# What Lark says, what the line with the cause has, and what to write; {} is the name that Lark says.
+_CAUSES = (
+    (r"No such file or directory: '(?:.*/)?(\w+)\.lark'", r"%import.*\b{}\b",
+     "import a file of grammars/common as `.common.NAME`, one in the folder of this file as `.NAME`; there is no {}"),
+    (r"Rule '(\w+)' used but not defined", r"^(?!//).*\b{}\b",
+     "define {0}; if it is free text or a value, write `%declare {0}`"),
+    (r"Empty (terminals)", r':\s*""', "give the terminal a text, or take it out of the rules"),
+    (r"'(\w+)' defined more than once", r"^\W*{}\b.*:", "take one of the definitions of {} away"),
+    ("()", r"(?!)", "correct the grammar at this place (https://lark-parser.readthedocs.io/en/stable/grammar.html)"),
+)  # fmt: skip
+_PLACE = re.compile(r"(?:at )?line (\d+)(?:,? column (\d+))?")
 OPEN = "// open: "  # begins a comment that says what derivation left open
 
 
