@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -26,6 +27,7 @@ _CHOICES = {
     "constrain": ("asked", "always", "never"),
     "special_text": ("neutralise", "refuse"),
     "log_format": ("text", "json", "none"),
+    "kind": (None, "llama.cpp", "vllm", "sglang", "ollama", "mlx", "openai"),
 }
 
 
@@ -101,38 +103,50 @@ def serve(
     The server writes raw text: llama.cpp, Ollama, SGLang, vLLM or any other with a completions endpoint.
 
     \b
-    toolgram serve --upstream http://127.0.0.1:8080                      llama.cpp, which says its template itself
+    toolgram serve --upstream http://127.0.0.1:8080                      llama.cpp, which reports its template
     toolgram serve --upstream http://127.0.0.1:11434 --gguf model.gguf   Ollama
     toolgram serve --upstream http://127.0.0.1:8000 --model-files DIR    vLLM, SGLang and others
 
     toolgram serve --config models.yaml                                  several, by the names of their models
 
-    Clients must send the key in TOOLGRAM_API_KEY. The gateway sends TOOLGRAM_UPSTREAM_KEY to the servers.
+    If TOOLGRAM_API_KEY is set, clients must send it as their key. TOOLGRAM_UPSTREAM_KEY is sent to the servers.
+
+    Exit status: 0 it was ended; 1 a file or a server cannot be used; 2 a mistake in the command.
     """
-    options = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain}
-    options |= {"special_text": special_text, "log_format": log_format}
+    options: dict[str, str | None] = {"calls": calls, "reasoning_key": reasoning_key, "constrain": constrain}
+    options |= {"special_text": special_text, "log_format": log_format, "kind": kind}
     for option, said in options.items():
         if said not in _CHOICES[option]:
-            refuse(f"--{option.replace('_', '-')} is one of {', '.join(_CHOICES[option])}")
+            refuse(f"--{option.replace('_', '-')} is one of {', '.join(filter(None, _CHOICES[option]))}")
     if (upstream is None) == (config is None):
         refuse("choose one: --upstream URL or --config FILE")
+    given = {
+        "kind": kind, "model_files": model_files, "gguf": gguf, "template": template, "format": format_name,
+        "grammar": grammar, "machine": machine, "name": name, "upstream_model": upstream_model,
+    }  # fmt: skip
+    if config is not None and (ignored := [option for option, value in given.items() if value is not None]):
+        refuse(f"--config {config} says for each model what it is: write {', '.join(ignored)} there, not as an option")
+    if upstream is not None and not re.match("https?://[^/]", upstream):
+        refuse(f"--upstream is an address such as http://127.0.0.1:8080, not {upstream!r}")
     import asyncio
 
     from toolgram.gateway.answering import Limits
     from toolgram.gateway.observing import log_to_stderr
-    from toolgram.gateway.serving import Settings
+    from toolgram.gateway.serving import Settings, is_loopback
     from toolgram.gateway.serving import serve as run
 
-    given = (upstream or "", kind, model_files, gguf, template, format_name, grammar, machine, name, upstream_model)
+    key = os.environ.get("TOOLGRAM_API_KEY") or None
+    if key is None and not is_loopback(host):
+        refuse(f"listening on {host} lets other machines in: set TOOLGRAM_API_KEY, or listen on 127.0.0.1")
     shared: Any = {
         "host": host, "port": port, "calls": calls, "constrain": constrain, "special_text": special_text,
         "reasoning": None if reasoning_key == "none" else reasoning_key, "record": record, "wait": wait,
-        "api_key": os.environ.get("TOOLGRAM_API_KEY") or None, "hide_metrics": hide_metrics,
+        "api_key": key, "hide_metrics": hide_metrics,
         "upstream_key": os.environ.get("TOOLGRAM_UPSTREAM_KEY") or None,
         "limits": Limits(concurrent=concurrent, seconds=seconds, idle=idle, grace=grace),
     }  # fmt: skip
     settings = []
-    for each in configured(config) if config is not None else [Upstream(*given)]:
+    for each in configured(config) if config is not None else [Upstream(upstream or "", **given)]:
         fmt = load_chosen_format(each.format, each.grammar, each.machine)
         settings.append(Settings(each.upstream, each.kind, each.files(), fmt, each.name, each.upstream_model, **shared))
     if log_format != "none":
@@ -177,7 +191,7 @@ def configured(path: str) -> list[Upstream]:
     try:
         said = yaml.safe_load(read_file(path, option="--config "))
     except (yaml.YAMLError, RecursionError) as error:
-        raise ToolgramError(f"--config {path} is not YAML: {error}") from None
+        raise ToolgramError(f"--config {path} is not YAML: {error}".replace("<unicode string>", path)) from None
     models = said.get("models") if isinstance(said, dict) else None
     if not isinstance(models, dict) or not models:
         raise ToolgramError(f"--config {path} needs `models`, with a mapping for the name of each model")

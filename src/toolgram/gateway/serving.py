@@ -72,7 +72,7 @@ async def application(*servers: Settings, say: Callable[[str], None] = print) ->
     first = servers[0]
     local = is_loopback(first.host)
     if not local and first.api_key is None:
-        raise ToolgramError(f"listening on {first.host} lets other machines in: set an API key, or listen on 127.0.0.1")
+        raise ToolgramError(f"listening on {first.host} lets other machines in: set api_key, or listen on 127.0.0.1")
     record = Recorder(first.record) if first.record else None
     gateways: list[Gateway] = []
     try:
