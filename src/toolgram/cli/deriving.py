@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,8 +157,6 @@ def derive(
 
 def _derive_one(template: str, variant: str | None, options: DeriveOptions, folder: str | None, report: bool) -> None:
     """Derive from one template, and write or print the files. Raises ToolgramError."""
-    if template == "-" and sys.stdin is not None and sys.stdin.isatty():
-        complain("reading standard input; end it with Ctrl-D")
     source = read_template(template, variant)
     derived = options.derive(source)
     if source.told:

@@ -18,8 +18,9 @@ from toolgram.cli.options import load_chosen_format, read_tools
 from toolgram.cli.paint import paint
 from toolgram.cli.parsing import Verdict
 from toolgram.cli.records import recorded
+from toolgram.cli.source import pieces
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, console, shortened, spelled_out, write_json
-from toolgram.cli.trying import awaited, recognised, tied
+from toolgram.cli.trying import recognised, tied
 from toolgram.explain import Explanation, Held, Step
 from toolgram.formats import get_format
 from toolgram.runtime.stream import READ_AGAIN, REJECTED
@@ -57,12 +58,12 @@ def explain(
     command.
     """
     fmt, declared = load_chosen_format(format_name, grammar, machine), read_tools(tools)
-    text = awaited(file)
+    text = "".join(pieces(file))
     if (kept := recorded(text, file, row)) is not None:
         fmt, text, declared = fmt or kept["format"], kept["output"], declared or kept["tools"]
         prefix, finish_reason = kept["prefix"] if prefix is None else prefix, finish_reason or kept["finish_reason"]
     if fmt is None:
-        found = recognised(text, declared, prefix, finish_reason)
+        found = recognised(file, text, declared, prefix, finish_reason)
         if found is None:
             return NOTHING_USABLE
         complain(f"format {found.name}: {tied(found)}")

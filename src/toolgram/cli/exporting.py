@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from toolgram import ToolgramError
+from toolgram.bulk.json_rows import escaped
 from toolgram.cli import options
 from toolgram.cli.options import load_required_format, read_schema, read_tools
 from toolgram.cli.terminal import complain, refuse, spelled_out, write_file, write_json
@@ -56,7 +58,10 @@ def export(
     ] = False,
     answer_format: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What an answer is: a format of structural tags."),
+        typer.Option(
+            metavar="FILE",
+            help="The form of an answer without calls, as a format of xgrammar's structural tags (JSON).",
+        ),
     ] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar into this file.")
@@ -71,16 +76,21 @@ def export(
     toolgram export hermes --target gbnf --tools tools.json --json    with triggers, for lazy use
     toolgram export hermes --target response_template                 for tokenizer_config.json
 
-    Notes on standard error name what the grammar cannot express. Exit status: 0 written; 2 a mistake in the command.
+    Notes on standard error name what the grammar cannot express. Exit status: 0 written; 1 it cannot
+    be written; 2 a mistake in the command.
     """
     fmt = load_required_format(name, grammar, machine, "say what to export: FORMAT")
+    from toolgram.export.targets import TARGETS
+
+    if target not in (*TARGETS, RESPONSE_TEMPLATE):
+        refuse(f"--target {target or 'is missing'}: it is one of {', '.join(TARGETS)}, {RESPONSE_TEMPLATE}")
     try:
         if target == RESPONSE_TEMPLATE:
             from toolgram.export.response_templates import write_response_template  # needs jinja2; no other target does
 
             template = write_response_template(fmt)
             notes, said = [*template.notes], {"target": target, "template": template.template, "notes": template.notes}
-            write_json(said if as_json else template.template, None if as_json else 2)
+            text = escaped(json.dumps(template.template, ensure_ascii=False, indent=2)).decode()
         else:
             made = fmt.export(
                 target,
@@ -96,15 +106,15 @@ def export(
                 length_limits=length_limits,
                 answer_format=read_schema(answer_format),
             )
-            notes = [*made.notes]
-            if output is not None:
-                write_file(output, made.text)
-            elif as_json:
-                write_json(made.to_dict())
-            else:
-                print(spelled_out(made.text), end="" if made.text.endswith("\n") else "\n")
+            notes, said, text = [*made.notes], made.to_dict(), spelled_out(made.text)
     except ToolgramError as error:
         refuse(error)
+    if output is not None:
+        write_file(output, text)
+    elif as_json:
+        write_json(said)
+    else:
+        print(text, end="" if text.endswith("\n") else "\n")
     for note in notes if output is not None or not as_json else ():
         complain(f"note: {note}")
 

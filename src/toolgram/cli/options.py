@@ -32,7 +32,7 @@ FormatOption = Annotated[
 ]
 FormatList = Annotated[
     list[str] | None,
-    typer.Argument(metavar="FORMAT", autocompletion=completed_names, help="Which ones. None: all that ship."),
+    typer.Argument(metavar="FORMAT", autocompletion=completed_names, help="Formats to show. Default: all that ship."),
 ]
 OutputFile = Annotated[str, typer.Argument(metavar="FILE", show_default=False, help="Raw model output, or -, stdin.")]
 Grammar = Annotated[
@@ -88,8 +88,7 @@ RowsOutput = Annotated[
     ),
 ]
 Keep = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FIELD", help="With --jsonl: a column of the input to pass on. May be repeated."),
+    list[str] | None, typer.Option(metavar="FIELD", help="With --jsonl: pass this column on. May be repeated.")
 ]
 
 
@@ -102,16 +101,11 @@ PrefixColumn = Annotated[str | None, _column("end of the prompt")]
 FormatColumn = Annotated[str | None, _column("name of the format")]
 FinishReasonColumn = Annotated[str | None, _column("finish reason")]
 Workers = Annotated[int, typer.Option(metavar="N", min=1, help="With --jsonl: processes that parse. The order stays.")]
-Errors = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="With --jsonl: write the rows that could not be read, with lines."),
-]
+Errors = Annotated[str | None, typer.Option(metavar="FILE", help="With --jsonl: write rows that cannot be read.")]
 Resume = Annotated[
     bool, typer.Option("--resume", help="With -o OUT: go on with a run that was ended; its results are in OUT.parts.")
 ]
-Report = Annotated[
-    str | None, typer.Option(metavar="X.html", help="With --jsonl: write the summary as a page with bars.")
-]
+Report = Annotated[str | None, typer.Option(metavar="X.html", help="With --jsonl: write the summary as a page.")]
 OnRay = Annotated[
     bool, typer.Option("--ray", help="With --jsonl: parse on a Ray cluster, or on one of this machine's processors.")
 ]

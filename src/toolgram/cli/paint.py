@@ -96,7 +96,7 @@ class Colours(Labels):
             owner = OWNER_OF[event.type]
             text = spelled_out(event.source)
             if owner == "dropped":
-                text = _with_drawn_blanks(text)
+                text = text.translate(DRAWN_BLANKS | {ord("\n"): "␤\n"})  # which still breaks the line
             self._console.print(Text(text, OWNERS[owner][0]), end="")
             self._console.file.flush()
             self._at_line_start = text.endswith("\n")
@@ -106,11 +106,6 @@ class Colours(Labels):
         if not self._at_line_start:
             self._line(Text())
         self._at_line_start = True
-
-
-def _with_drawn_blanks(text: str) -> str:
-    """Show blanks as symbols; a newline is shown and still breaks the line."""
-    return text.translate(DRAWN_BLANKS).replace("␤", "␤\n")
 
 
 def paint(told: Explanation) -> None:

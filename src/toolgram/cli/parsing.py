@@ -6,7 +6,6 @@ verdict: whether the output contains anything that a program can use.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -100,7 +99,6 @@ def parse(
         columns = columns_of(inputs)
     if fmt is None and columns.format is None:
         fmt = load_required_format(format_name, grammar, machine, "say how to read the output: --format NAME")
-    _say_that_input_is_awaited(inputs)
     declared = read_tools(tools)
     if jsonl is not None:
         from toolgram.bulk.run import Run
@@ -117,11 +115,6 @@ def parse(
     show = {"--events": _print_event, "--pretty": _print_painted}.get(modes[0] if modes else "", _print_message)
     reading = Reading(fmt, declared, prefix, finish_reason, strict, validate, chunk)
     return max([_shown(show, reading, path, inputs) for path in inputs])
-
-
-def _say_that_input_is_awaited(inputs: list[str]) -> None:
-    if "-" in inputs and sys.stdin is not None and sys.stdin.isatty():
-        complain("reading standard input; end it with Ctrl-D")
 
 
 def _check_options(modes: list[str], inputs: list[str], validate: bool, has_tools: bool, for_rows: list[str]) -> None:

@@ -57,8 +57,8 @@ def machine(
 ) -> None:
     """Print the machine of a format as YAML.
 
-    Composed, which is what runs, is proved and drawn, or its source. A comment after an entry names the file and the
-    line of the fragment from which it came. What is printed loads again as a machine file.
+    The composed machine is what runs, is proved and is drawn. A comment after an entry names the file and the line of
+    the fragment from which it came. What is printed loads again as a machine file. --source prints the file itself.
 
     \b
     toolgram machine hermes                             all states and all rows

@@ -8,24 +8,27 @@ cannot be read is its error, so the output stays aligned with the input.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from toolgram.bulk.errors import BadFile, BadTarget
 from toolgram.bulk.inputs import expand
 from toolgram.bulk.report import write_report
 from toolgram.bulk.run import Progress as Advance
 from toolgram.bulk.run import Run, check_run, run_to_file, run_to_stream, total_size
+from toolgram.cli.source import say_that_input_is_awaited
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
 
 
 def print_rows(run: Run) -> int:
     """Answer every row of every file. Return exit status 1 if a file or a row could not be read. Raises
     ToolgramError."""
+    if "-" in run.inputs:
+        say_that_input_is_awaited()
     try:
         check_run(run)
     except BadFile as error:
@@ -53,28 +56,21 @@ def print_rows(run: Run) -> int:
     return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE
 
 
-class _Speed(ProgressColumn):
-    """A column with the number of rows, and rows per second."""
-
-    def render(self, task: Task) -> Text:
-        rows = task.fields["rows"]
-        return Text(f"{rows:,} rows  {rows / task.elapsed:,.0f} rows/s" if task.elapsed else f"{rows:,} rows")
-
-
 @contextmanager
 def _progress(run: Run) -> Iterator[Advance]:
     """Show a progress bar on standard error, unless that is not a terminal or rows are printed on the same one."""
     if not sys.stderr.isatty() or (run.output is None and sys.stdout.isatty()):
         yield lambda rows, size: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), _Speed(), TimeRemainingColumn())
+    counts = TextColumn("{task.fields[rows]:,} rows  {task.fields[rate]:,.0f} rows/s")
+    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("rows", total=total_size(expand(run.inputs)), rows=0)
-        seen = 0
+        task = progress.add_task("rows", total=total_size(expand(run.inputs)), rows=0, rate=0)
+        seen, began = 0, time.monotonic()
 
         def advance(rows: int, size: int) -> None:
             nonlocal seen
             seen += rows
-            progress.update(task, advance=size, rows=seen)
+            progress.update(task, advance=size, rows=seen, rate=seen / (time.monotonic() - began or 1))
 
         yield advance

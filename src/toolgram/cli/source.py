@@ -18,6 +18,7 @@ from typing import cast
 
 from toolgram.bulk.errors import BadFile
 from toolgram.bulk.inputs import named
+from toolgram.cli.terminal import complain
 
 READ_SIZE = 1 << 16
 
@@ -66,7 +67,14 @@ def _opened(path: str) -> BufferedReader:
     return cast(BufferedReader, gzip.open(path)) if path.endswith(".gz") else open(path, "rb")
 
 
+def say_that_input_is_awaited() -> None:
+    """Say on a terminal that a person has to write or paste."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        complain("reading standard input: write or paste, and end it with Ctrl-D")
+
+
 def _standard_input() -> nullcontext[BufferedReader]:
     if sys.stdin is None:
         raise OSError("it is closed")
+    say_that_input_is_awaited()
     return nullcontext(cast(BufferedReader, sys.stdin.buffer))

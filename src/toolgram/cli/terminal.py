@@ -61,10 +61,9 @@ def read_file(path: str, errors: str = "strict", option: str = "") -> str:
     try:
         with open(path, encoding="utf-8", errors=errors) as file:
             return file.read()
-    except OSError as error:
-        raise BadFile(f"{option}{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise BadFile(f"{option}{path}: cannot be read: not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror or error if isinstance(error, OSError) else "not UTF-8 text"
+        raise BadFile(f"{option}{path}: cannot be read: {why}") from None
 
 
 def write_file(path: str, text: str) -> None:

@@ -6,13 +6,13 @@ beside it.
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 import toolgram
+from toolgram.bulk.inputs import named
 from toolgram.cli.options import FinishReason, OutputFile, Prefix, Tools, read_tools
 from toolgram.cli.paint import paint
 from toolgram.cli.playground_link import playground_link
@@ -50,8 +50,8 @@ def try_output(
     Exit status: 0 some format finds a call or reasoning in it; 1 none does, or the file cannot be read; 2 a mistake in
     the command.
     """
-    declared, text = read_tools(tools), awaited(file)
-    best = recognised(text, declared, prefix, finish_reason)
+    declared, text = read_tools(tools), "".join(pieces(file))
+    best = recognised(file, text, declared, prefix, finish_reason)
     if best is None:
         return NOTHING_USABLE
     fmt = toolgram.get_format(best.name)
@@ -63,20 +63,13 @@ def try_output(
     return USABLE
 
 
-def awaited(file: str) -> str:
-    """Return the text of an output, which a person may have to paste. Raises BadFile."""
-    if file == "-" and sys.stdin is not None and sys.stdin.isatty():
-        complain("paste the output of a model; end it with Ctrl-D")
-    return "".join(pieces(file))
-
-
-def recognised(text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Candidate | None:
+def recognised(file: str, text: str, tools: Any, prefix: str | None, finish_reason: str | None) -> Candidate | None:
     """Return the format that reads the most of an output; None, with a complaint, if none finds anything in it."""
     best = recognise([text], tools, prefix, finish_reason)[0]
     if is_found(best):
         return best
-    complain("no shipped format finds a call or a marker in it: it is text for all of them")
-    complain("with its chat template: toolgram derive TEMPLATE; what ships for a model: toolgram formats --for MODEL")
+    advice = "Derive one with `toolgram derive TEMPLATE`, or look a model up with `toolgram formats --for MODEL`"
+    complain(f"{named(file)}: no shipped format finds a call in it. {advice}.")
     return None
 
 

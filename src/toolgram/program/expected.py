@@ -26,7 +26,8 @@ def _in_words(spec: Spec, trigger: str) -> str:
     if isinstance(shape, Literal):
         return repr(shape.text)
     if isinstance(shape, Run):
-        return "a blank" if re.match(shape.first, " ") else f"a {trigger.lower().replace('_', ' ')}"
+        words = trigger.lower().replace("_", " ")
+        return "a blank" if re.match(shape.first, " ") else f"a{'n' * (words[0] in 'aeiou')} {words}"
     event, _, path = trigger.partition(" ")
     key = path.rpartition(".")[2]
     if event == "map_key":

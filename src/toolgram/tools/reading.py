@@ -255,7 +255,7 @@ def _found(value: Any) -> str:
     keys = [_short(key) for _, key in zip(range(6), value, strict=False)]
     more = ", ..." if len(value) > len(keys) else ""
     kind = f" and the type {_short(value['type'])}" if isinstance(value.get("type"), str) else ""
-    return f"a mapping with the keys {', '.join(keys) or 'none'}{more}{kind}"
+    return f"a mapping with {'the keys ' if keys else 'no keys'}{', '.join(keys)}{more}{kind}"
 
 
 def _short(value: Any) -> str:
