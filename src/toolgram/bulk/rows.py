@@ -132,7 +132,7 @@ class RowReader:
         options = self._options
         fmt = self._format(self._own_format(row))
         if fmt is None:
-            raise BadRow(f"field {options.columns.format!r} names no format, and no other was given")
+            raise BadRow(f"field {options.columns.format!r} names no format, and no other was given: --format NAME")
         prefix = _text_or(self._own_prefix(row), options.prefix, options.columns.prefix)
         said = _text_or(self._own_reason(row), None, options.columns.finish_reason)
         reason = options.finish_reason if said is None else evidence_in(said)

@@ -53,5 +53,5 @@ def recorded(text: str, file: str, number: int | None) -> dict[str, Any] | None:
         )
     row: dict[str, Any] = rows[1]
     complain(f"row {number or len(lines)} of {len(lines)}; --row N chooses another")
-    fmt = own_formats([file]).get(row["format"]) or toolgram.get_format(row["format"])
-    return {**row, "format": fmt, "finish_reason": evidence_in(row["finish_reason"])}
+    fmt = own_formats([file]).get(str(row["format"])) or toolgram.get_format(str(row["format"]))
+    return {**row, "output": str(row["output"]), "format": fmt, "finish_reason": evidence_in(row["finish_reason"])}
