@@ -96,7 +96,7 @@ def chosen(name: str, shipped: Sequence[str]) -> Choice:
     if found is not None:
         return _shipped(name, found, shipped)
     near = get_close_matches(name[:LONGEST_FORMAT_NAME].lower(), shipped, _MOST_NEAR) or dict.fromkeys(
-        aliases[each] for each in get_close_matches(plain, aliases, _MOST_NEAR) if aliases[each] in shipped
+        aliases[each] for each in get_close_matches(plain, aliases, _MOST_NEAR, 0.75) if aliases[each] in shipped
     )
     raise UnknownFormat(name, shipped, f"did you mean {' or '.join(near)}?" if near else "")
 

@@ -104,9 +104,9 @@ class Summary:
         """Return the lines of the summary, for people."""
         calls, total = self.calls, sum(self.calls.values())
         said = [
-            f"{self.rows:,} rows, {self.bad:,} that could not be read; {self.with_calls:,} with calls, "
-            f"{self.repaired:,} with repairs",
-            f"{total:,} calls: {calls['complete']:,} complete, {calls['truncated']:,} truncated, "
+            f"{self.rows:,} row{'s' * (self.rows != 1)}, {self.bad:,} that could not be read; "
+            f"{self.with_calls:,} with calls, {self.repaired:,} with repairs",
+            f"{total:,} call{'s' * (total != 1)}: {calls['complete']:,} complete, {calls['truncated']:,} truncated, "
             f"{calls['malformed']:,} malformed",
         ]
         for kind, count in self.anomalies.most_common(MOST_SHOWN):

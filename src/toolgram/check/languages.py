@@ -371,6 +371,7 @@ def sample(spec: Spec, symbol: str) -> str:
 
 RUNS = {"NAME": "f", "ID": "i1", "INDEX": "0", "KEY": "k"}
 CHARACTERS = "".join(map(chr, (*range(0x21, 0x7F), *range(0xA1, 0xD800))))  # of which a run has some
+ASCII = 0x7F - 0x21  # of these
 
 
 def _objects(spec: Spec) -> list[str]:
@@ -423,7 +424,7 @@ def _run(shape: Literal | Run, text: str) -> str:
     if isinstance(shape, Literal):
         return text
     head = next((each for each in CHARACTERS if re.fullmatch(shape.first, each)), "")
-    longer = (head + each * count for count in range(shape.most) for each in CHARACTERS)
+    longer = (head + each * count for count in range(shape.most) for each in head + CHARACTERS[:ASCII])
     return next((each for each in chain((text, head + text), longer) if re.fullmatch(shape.pattern, each)), text)
 
 
