@@ -23,13 +23,8 @@ TEXTS = 2000
 SEED = 14
 PAGE = Path(__file__).parent.parent / "docs" / "repairs.md"
 COLUMNS = (
-    "still JSON",
-    "repaired alike",
-    "we refuse, it finds it",
-    "we refuse, it guesses",
-    "only we find it",
-    "differ",
-)
+    "still JSON", "repaired alike", "we refuse, it finds it", "we refuse, it guesses", "only we find it", "differ",
+)  # fmt: skip
 PART = "<!-- repairs -->", "<!-- /repairs -->"  # of the page
 
 

@@ -65,16 +65,10 @@ def test_events_are_told_in_words() -> None:
         for spec in (toolgram.get_format(name).spec for name in ("llama3_json", "llama4_pythonic"))
     )
     assert {
-        "map_key item.name": 'key "name"',
-        "map_key item.arguments": 'key "arguments"/"parameters"',
-        "string item.type function": '"function"',
-        "map_key": "any other key",
-        "start_map item": "{",
-        "end_map item": "}",
-        "WS": "blanks",
-        "NAME": "NAME",
-        "end": "end of output",
-    }.items() <= json_words.items()
+        "map_key item.name": 'key "name"', "map_key item.arguments": 'key "arguments"/"parameters"',
+        "string item.type function": '"function"', "map_key": "any other key", "start_map item": "{",
+        "end_map item": "}", "WS": "blanks", "NAME": "NAME", "end": "end of output",
+    }.items() <= json_words.items()  # fmt: skip
     assert {"object_start": "(", "object_end": ")", "object_empty": "()"}.items() <= python_words.items()
 
 
@@ -116,15 +110,10 @@ def test_the_happy_path_has_at_most_ten_boxes_and_is_the_default(fmt: toolgram.F
 
 def test_the_happy_path_says_what_a_model_writes_between_the_boxes() -> None:
     assert path_edges(toolgram.get_format("mistral_v11")) == {
-        ("content", "reasoning"): "[THINK]",
-        ("reasoning", "content"): "[/THINK]",
-        ("content", "call"): "[TOOL_CALLS]",
-        ("name", "arguments"): "[ARGS]",
-        ("name", "call_id"): "[CALL_ID]",
-        ("call_id", "arguments"): "[ARGS]",
-        ("arguments", "name"): "[TOOL_CALLS]",
-        ("arguments", "output_ends"): "",
-    }
+        ("content", "reasoning"): "[THINK]", ("reasoning", "content"): "[/THINK]",
+        ("content", "call"): "[TOOL_CALLS]", ("name", "arguments"): "[ARGS]", ("name", "call_id"): "[CALL_ID]",
+        ("call_id", "arguments"): "[ARGS]", ("arguments", "name"): "[TOOL_CALLS]", ("arguments", "output_ends"): "",
+    }  # fmt: skip
     hermes = path_edges(toolgram.get_format("hermes"))
     assert hermes["content", "call"] == '<tool_call> {"name":'
     assert (hermes["name", "arguments"], hermes["arguments", "content"]) == (', "arguments":', "} </tool_call>")

@@ -169,11 +169,9 @@ def _tool(name: str, **types: str) -> dict[str, Any]:
 
 SEARCHED = {"query": "string", "limit": "integer", "filters": "object", "tags": "array", "exact": "boolean"}
 TOOLS = [
-    _tool("get_weather", city="string", days="integer"),
-    _tool("search_docs", **SEARCHED, score="number"),
-    _tool("get_time"),
-    _tool("run_code", code="string", language="string"),
-]
+    _tool("get_weather", city="string", days="integer"), _tool("search_docs", **SEARCHED, score="number"),
+    _tool("get_time"), _tool("run_code", code="string", language="string"),
+]  # fmt: skip
 _USER = {"role": "user", "content": "Quelle heure?"}
 
 

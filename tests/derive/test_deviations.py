@@ -92,12 +92,9 @@ def test_a_thought_that_is_closed_or_opened_once_too_often(name: str) -> None:
 ARGUMENTS = '{"place": "Oslo", "limit": 2}'
 MEANT = [("find_city", json.loads(ARGUMENTS))]
 REPAIRS = [
-    '{"place": "Oslo", "limit": 2,}',
-    "{'place': 'Oslo', 'limit': 2}",
-    '{place: "Oslo", limit: 2}',
-    '{"place": "Oslo" "limit": 2}',
-    '{"place": "Oslo", "limit": 2 /* two */}',
-]
+    '{"place": "Oslo", "limit": 2,}', "{'place': 'Oslo', 'limit': 2}", '{place: "Oslo", limit: 2}',
+    '{"place": "Oslo" "limit": 2}', '{"place": "Oslo", "limit": 2 /* two */}',
+]  # fmt: skip
 # A marker of less than four characters is found in prose as well, and a name in braces may be anything: only calls of
 # declared functions are repaired there.
 IN_PROSE = {"braces", "corner_brackets", "double_brackets", "list_pairs", "pipes", "semicolon", "unicode_tri",

@@ -22,14 +22,10 @@ READ_ONLY = frozenset(
 )  # fmt: skip
 # Parts of templates that rows name: for each call and what is in it, and for each of its arguments.
 PARTS = {
-    "CALLS": "{% for c in m.tool_calls %}",
-    "NAME": "{{ c.function.name }}",
-    "ARGUMENTS": "{{ c.function.arguments|tojson }}",
-    "EACH": "{% for k, v in c.function.arguments.items() %}",
-    "VALUE": "{{ v if v is string else v|tojson }}",
-    "CONTENT": "{{ m.content if m.content }}",
-    "END": "{% endfor %}",
-}
+    "CALLS": "{% for c in m.tool_calls %}", "NAME": "{{ c.function.name }}",
+    "ARGUMENTS": "{{ c.function.arguments|tojson }}", "EACH": "{% for k, v in c.function.arguments.items() %}",
+    "VALUE": "{{ v if v is string else v|tojson }}", "CONTENT": "{{ m.content if m.content }}", "END": "{% endfor %}",
+}  # fmt: skip
 
 
 def source(name: str) -> str:

@@ -295,12 +295,9 @@ def test_a_marker_in_a_value_is_told_however_it_is_split(name: str) -> None:
 CLOSING = re.compile(r"[<\[◁]\|?/|(?<![a-z])(?:end|close)(?![a-z])|<[a-z_]+\|>", re.IGNORECASE)
 # Markers that may close a message or a list, and need not.
 OPTIONAL = {
-    "beam": {"<|end|>"},
-    "gpt_oss": {"<|end|>"},
-    "mistral_v3": {"[/TOOL_CALLS]"},
-    "mistral_v11": {"[/TOOL_CALLS]"},
+    "beam": {"<|end|>"}, "gpt_oss": {"<|end|>"}, "mistral_v3": {"[/TOOL_CALLS]"}, "mistral_v11": {"[/TOOL_CALLS]"},
     "solar_open": {"<|end|>"},
-}
+}  # fmt: skip
 TOLD = ("surplus_closer", "unfinished_marker")
 
 

@@ -35,11 +35,9 @@ def text_of(name: str, target: str, parameters: dict[str, Any]) -> str:
 
 
 TOO_LARGE = {
-    "objects 2,000 deep": nested(2000),
-    "lists 2,000 deep": with_one(nested(2000, array=True)),
-    "references 2,000 deep": chained(2000),
-    "20,000 properties": with_one(properties(20_000)),
-}
+    "objects 2,000 deep": nested(2000), "lists 2,000 deep": with_one(nested(2000, array=True)),
+    "references 2,000 deep": chained(2000), "20,000 properties": with_one(properties(20_000)),
+}  # fmt: skip
 LARGE = {
     "objects 120 deep": nested(120),
     "lists 120 deep": with_one(nested(120, array=True)),

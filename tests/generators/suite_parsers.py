@@ -18,18 +18,14 @@ from toolgram.spec.data import Literal
 
 # The parsers that a user of a server names for a format, for calls and for reasoning, if `names.toml` has several.
 CHOSEN: dict[tuple[str, str], tuple[str | None, str | None]] = {
-    ("hermes", "vllm"): ("hermes", "qwen3"),
-    ("hermes", "sglang"): ("qwen25", "qwen3"),
-    ("qwen3_coder", "vllm"): ("qwen3_coder", "qwen3"),
-    ("qwen3_coder", "sglang"): ("qwen3_coder", "qwen3"),
-    ("mistral_v3", "vllm"): ("mistral", "mistral"),
-    ("mistral_v3", "sglang"): ("mistral", "mistral"),
+    ("hermes", "vllm"): ("hermes", "qwen3"), ("hermes", "sglang"): ("qwen25", "qwen3"),
+    ("qwen3_coder", "vllm"): ("qwen3_coder", "qwen3"), ("qwen3_coder", "sglang"): ("qwen3_coder", "qwen3"),
+    ("mistral_v3", "vllm"): ("mistral", "mistral"), ("mistral_v3", "sglang"): ("mistral", "mistral"),
     ("deepseek_v31", "vllm"): ("deepseek_v31", "deepseek_v3"),
     ("deepseek_v31", "sglang"): ("deepseekv31", "deepseek-v3"),
     ("deepseek_v32", "vllm"): ("deepseek_v32", "deepseek_v3"),
-    ("deepseek_v32", "sglang"): ("deepseekv32", "deepseek-v3"),
-    ("glm47", "sglang"): ("glm47", "glm45"),
-}
+    ("deepseek_v32", "sglang"): ("deepseekv32", "deepseek-v3"), ("glm47", "sglang"): ("glm47", "glm45"),
+}  # fmt: skip
 # Parsers that ask for a tokenizer of their own kind: with a stand-in they would be measured as what they are not.
 OWN_TOKENIZER = {("mistral_v3", "vllm"), ("mistral_v11", "vllm"), ("gpt_oss", "vllm")}
 # The template of a model of the family among those that llama.cpp has for its own tests. The one of Mistral v3 prints

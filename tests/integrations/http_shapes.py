@@ -126,11 +126,9 @@ _LIKE_A_TOKEN = re.compile(r"<[|｜]\w+[|｜]>")
 _QWEN = ("<|im_start|>", "<|im_end|>")
 _THINK = ("<think>", "</think>")
 _OWN: dict[str, Callable[[Turn], str]] = {
-    "functions": partial(_joined, "qwen3_coder", "\n\n"),
-    "functions_and_line": _functions_and_line,
-    "minimax": partial(_joined, "minimax_m2", "\n"),
-    "nemo": _nemo,
-}
+    "functions": partial(_joined, "qwen3_coder", "\n\n"), "functions_and_line": _functions_and_line,
+    "minimax": partial(_joined, "minimax_m2", "\n"), "nemo": _nemo,
+}  # fmt: skip
 
 
 def _read(value: Any) -> Any:

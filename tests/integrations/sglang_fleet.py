@@ -22,13 +22,10 @@ from tests.integrations.vllm_heard import Heard
 
 # SGLang's own parsers of these models: of calls, of reasoning.
 PARSERS = {
-    "Qwen3": ("qwen25", "qwen3"),
-    "Qwen3-Coder": ("qwen3_coder", None),
-    "GLM-4.6": ("glm45", "glm45"),
-    "DeepSeek-V3.1": ("deepseekv31", "deepseek-v3"),
-    "Kimi-K2-Thinking": ("kimi_k2", "kimi_k2"),
+    "Qwen3": ("qwen25", "qwen3"), "Qwen3-Coder": ("qwen3_coder", None), "GLM-4.6": ("glm45", "glm45"),
+    "DeepSeek-V3.1": ("deepseekv31", "deepseek-v3"), "Kimi-K2-Thinking": ("kimi_k2", "kimi_k2"),
     "Llama-3.1": ("llama3", None),
-}
+}  # fmt: skip
 FLAGS = (
     "--load-format", "dummy", "--mem-fraction-static", "0.5", "--disable-radix-cache", "--chunked-prefill-size", "-1",
     "--context-length", "60000",

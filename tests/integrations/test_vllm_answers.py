@@ -39,16 +39,10 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 TEMPLATES = sorted((Path(__file__).parents[1] / "derive" / "templates").glob("*.jinja"))
 REAL = [
-    ("llama3_json", "llama3"),
-    ("llama4_pythonic", "llama3"),
-    ("functionary_v3_2", "llama3"),
-    ("hermes", "llama3"),
-    ("mistral_v3", "spm_v3"),
-    ("mistral_v3", "spm_v7"),
-    ("mistral_v3", "tekken_v3"),
-    ("mistral_v11", "tekken_v11"),
+    ("llama3_json", "llama3"), ("llama4_pythonic", "llama3"), ("functionary_v3_2", "llama3"), ("hermes", "llama3"),
+    ("mistral_v3", "spm_v3"), ("mistral_v3", "spm_v7"), ("mistral_v3", "tekken_v3"), ("mistral_v11", "tekken_v11"),
     ("mistral_v11", "tekken_v13"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "kind"), REAL)

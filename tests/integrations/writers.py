@@ -293,22 +293,16 @@ def _writer(row: dict[str, Any]) -> Write:
 
 _ROWS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 WRITERS: dict[str, Write] = {
-    **{name: _writer(row) for name, row in _ROWS.items()},
-    "ernie45": _ernie,
-    "granite_3": _granite,
-    "llama3_json": _llama,
-    "solar_open": _solar,
-}
+    **{name: _writer(row) for name, row in _ROWS.items()}, "ernie45": _ernie, "granite_3": _granite,
+    "llama3_json": _llama, "solar_open": _solar,
+}  # fmt: skip
 
 BEFORE, AFTER, SEVERAL, BLANKS = "text before calls", "text behind calls", "several calls", "blanks around values"
 EMPTY = "objects without members"  # an empty element is also how an empty text is written
 _NO_ROOM = {
-    "dots": frozenset({BLANKS}),
-    "step3": frozenset({BLANKS}),
-    "minimax_m3": frozenset({EMPTY}),
-    "gigachat3": frozenset({SEVERAL}),
-    "glm4": frozenset({BEFORE, AFTER, SEVERAL}),
-}
+    "dots": frozenset({BLANKS}), "step3": frozenset({BLANKS}), "minimax_m3": frozenset({EMPTY}),
+    "gigachat3": frozenset({SEVERAL}), "glm4": frozenset({BEFORE, AFTER, SEVERAL}),
+}  # fmt: skip
 
 
 def can_write(name: str, turn: Turn) -> bool:

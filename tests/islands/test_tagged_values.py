@@ -25,13 +25,10 @@ for types in ("string", "array", "object", "integer", "number", "boolean", "stri
 
 
 MADE: dict[str, Callable[[Types], MarkedValue]] = {
-    "bare": TaggedValue,
-    "quoted": partial(TaggedValue, quoted=True),
-    "trimmed": partial(TaggedValue, trimmed=True),
-    "xml": partial(EscapedValue, kind="xml"),
-    "html": partial(EscapedValue, kind="html"),
+    "bare": TaggedValue, "quoted": partial(TaggedValue, quoted=True), "trimmed": partial(TaggedValue, trimmed=True),
+    "xml": partial(EscapedValue, kind="xml"), "html": partial(EscapedValue, kind="html"),
     "url": partial(EscapedValue, kind="url"),
-}
+}  # fmt: skip
 ALPHABETS = {
     "xml": ("<![CDATA[", "]]>", "&lt;", "&", "[", "]", '"', "\\", ",", "1", " ", "x", "<"),
     "html": ("&#34;", "&lt;", "&#3", "&", "[", "]", '"', "\\", ",", "1", " ", "x", ";"),

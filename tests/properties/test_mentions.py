@@ -99,11 +99,9 @@ FUZZED = tools()
 PLAIN = '{"city": "Paris"}'
 INNER = '{"name": "g", "arguments": {}, "parameters": {}}'
 BROKEN = [
-    "{'a': 1_0, 'b': '}}, CALL, '}",
-    "{'a': (1, 2), 'b': ']}}, CALL'}",
-    "{'a': [1}, 'b': '}}]}, [CALL'}",
+    "{'a': 1_0, 'b': '}}, CALL, '}", "{'a': (1, 2), 'b': ']}}, CALL'}", "{'a': [1}, 'b': '}}]}, [CALL'}",
     "{'a': '\\x4g', 'b': tru, 'c': '}}, CALL, '}",
-]
+]  # fmt: skip
 
 
 @every_format
