@@ -427,6 +427,8 @@ class JsonRepairer:
         """Note more text of a damaged string. Rivals that do not fit it are dropped, and those that are alike."""
         if self._phrase is not None and text != self.quote:
             self._phrase = self._phrase + text if len(self._phrase) < LONGEST_REMARK else None
+        if not self._rivals:
+            return
         written = text.translate(_SWAPPED) if self.quote == "'" else text
         alive = {}
         for each in self._rivals:
