@@ -74,7 +74,8 @@ def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     """Return the scanner that reads the arguments and looks for markers, and the depth at which they are closed."""
     island = stream.island
     scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
-    scanner.markers, scanner.notable, _ = marker_searches(stream.program.in_no_name)
+    if scanner.markers is None:
+        scanner.markers, scanner.notable, _ = marker_searches(stream.program.in_no_name)
     return scanner, floor
 
 
