@@ -8,8 +8,8 @@ Strategy: the scanner of literals with a few readers of its own; anything that i
 
 A quote ends a string if the text after it continues the arguments or the calls (`_follows`). If an operator or another
 string follows, or a comma or bracket with anything else after it, there are two readings, an expression or a text, and
-the call is broken. So it is if a quote comes after `=` in the string and all that follows can be read as a value and
-further arguments: then the string has no end. If anything else follows, the
+the call is broken. So it is if a quote in the string comes after `=` and all that follows can be read as a value and
+further arguments: then the string may have ended before. If anything else follows, the
 string is *damaged*: each later quote is a candidate for its end, and the text after a candidate is read strictly
 (`StrictRest`) up to the closing marker or the end. The first candidate for which this works is the end; without one the
 call is broken. So a damaged string contains no marker, and no escape that Python knows: nobody can say whether the
@@ -287,7 +287,9 @@ class RepairingPythonScanner(PythonScanner):
             self._close_string()
             return at
         self.why = "the text after the string is not a literal"
-        if found == SEVERAL or self._flags & (_ESCAPED | _REPAIRED) or self._first is not None or self._then == "colon":
+        last = self._seen.rstrip()[-1:]
+        in_list = self._stack != "k" and last == ","  # the string before may have no end
+        if found == SEVERAL or in_list or self._flags & (_ESCAPED | _REPAIRED) or self._is_part:
             self.broken = True
             return begun
         if begun == at:
@@ -297,9 +299,14 @@ class RepairingPythonScanner(PythonScanner):
         self._flags |= _REPAIRED
         self._state, self._quote, self._held = "damaged", quote, ""
         self._probed = at - begun
-        if self._stack == "k" and self._seen.rstrip().endswith("="):
-            self._candidates = [StrictRest.of_value(quote, self._stack, self._around)]
+        if self._stack == "k" and last == "=":
+            self._candidates = [StrictRest.of_value(0, quote, self._around)]
         return begun
+
+    @property
+    def _is_part(self) -> bool:
+        """True if the string is a key, or the first item after a brace."""
+        return self._first is not None or self._then == "colon"
 
     def _follows(self, text: str, pos: int) -> str:
         """Return whether the text after a quote fits the end of the string."""
@@ -352,9 +359,9 @@ class RepairingPythonScanner(PythonScanner):
             self._passed = False
             if not self._probe(char):
                 break
-            at += 1
             if char == self._quote:
-                self._add_candidate(at - 1 - pos)
+                self._add_candidate(at - pos, text[pos:at])
+            at += 1
         certain = pos + self._candidates[0].at if self._candidates else at
         if not self._candidates and text[at - 1 : at] == "\\" and at > pos:
             certain -= 1  # the next character decides whether it is an escape
@@ -376,11 +383,14 @@ class RepairingPythonScanner(PythonScanner):
         self._candidates = alive if not self.broken else self._candidates
         return not self.broken
 
-    def _add_candidate(self, at: int) -> None:
-        if len(self._candidates) == MOST_CANDIDATES:
+    def _add_candidate(self, at: int, before: str) -> None:
+        """Add the quote at `at` as a candidate, and as its rival if it comes after `=`."""
+        if len(self._candidates) >= MOST_CANDIDATES:
             self.broken = True
-        else:
-            self._candidates.append(StrictRest(at, self._stack, self._around))
+            return
+        if (before.rstrip() or self._seen.rstrip()).endswith("="):
+            self._candidates.append(StrictRest.of_value(at, self._quote, self._around))
+        self._candidates.append(StrictRest(at, self._stack, self._around))
 
     def _say(self, text: str, pos: int, end: int) -> int:
         """Write more of the damaged string and return the new position; break at an escape, which has two readings."""
@@ -389,6 +399,7 @@ class RepairingPythonScanner(PythonScanner):
         if escape is not None:
             self.broken, self.stop, self.why = True, -1, "an escape in a string with quotes inside"
             end = escape
+        self._see(text[pos:end])
         self._parts.append(json_text(text[pos:end]))
         return end
 
@@ -422,7 +433,8 @@ class RepairingPythonScanner(PythonScanner):
         """Return all that the next `read` depends on, as JSON-able values; unconsumed text is read again."""
         first = None if self._first is None else "".join(self._first)
         alive = _REPAIRED | _ESCAPED * (self._state in ("body", "escape")) | _SCALAR * (self._first is not None)
-        string = [self._seen.rstrip()[-1:], any(each.is_rival for each in self._candidates)]
+        first_rival = self._candidates[:1] != [] and self._candidates[0].is_rival
+        string = [self._seen.rstrip()[-1:], first_rival and all(each.at or each.is_rival for each in self._candidates)]
         return [super().dump(), first, self._flags & alive, string, [*self.notes], *self._around]
 
     @classmethod
@@ -433,7 +445,7 @@ class RepairingPythonScanner(PythonScanner):
         self._set(literal)
         self._seen = seen
         if has_rival:  # the quote with which it begins is not consumed
-            self._candidates, self._probed = [StrictRest.of_value(self._quote, self._stack, self._around)], 1
+            self._candidates, self._probed = [StrictRest.of_value(0, self._quote, self._around)], 1
         self._first, self._flags, self.notes = None if first is None else [first], flags, [*notes]
         return self
 
@@ -452,10 +464,10 @@ class StrictRest:
         self.ready = self.goes_on = self.is_rival = False
 
     @classmethod
-    def of_value(cls, quote: str, stack: str, around: Around) -> StrictRest:
+    def of_value(cls, at: int, quote: str, around: Around) -> StrictRest:
         """Return a rival: it reads a string as the value of an argument, from its quote on."""
-        self = cls(0, stack, around)
-        self._scanner, self.is_rival = PythonScanner.before_value(stack), True
+        self = cls(at, "k", around)
+        self._scanner, self.is_rival = PythonScanner.before_value("k"), True
         self.read(quote)
         return self
 

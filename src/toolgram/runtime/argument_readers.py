@@ -119,8 +119,9 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read what follows the brace that closes arguments. If a string continues there, the brace closed nothing."""
-    if text[pos] in (GOES_ON[:1] if isinstance(stream.island, Envelope) else GOES_ON):
+    """Read what follows the brace that closes arguments. If a string or a word continues there, it closed nothing."""
+    in_envelope = isinstance(stream.island, Envelope)  # text may follow other arguments
+    if text[pos] in (GOES_ON[:1] if in_envelope else GOES_ON) or (in_envelope and text[pos].isalnum()):
         stream.unexpected_input()
     else:
         end_arguments(stream)

@@ -296,7 +296,8 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
     if "unclosed_argument" in stream.state.row[symbol.trigger].actions:
         stream.unexpected_input(why="the marker of the next argument comes before the value is closed")
         return begin
-    if cut or (unclosed and argument.read_on) or not finish_value(stream, value):
+    whole = not cut and not (unclosed and argument.read_on) and finish_value(stream, value)
+    if not whole or (unclosed and value.odd):  # more than the marker is missing
         stream.unexpected_input()
         return begin
     if argument.depth and not unclosed:
