@@ -92,7 +92,7 @@ class Model:
         """Return the prompt of a request. Raises Refusal, also if the template refuses the request."""
         if ask.tools and ask.tool_choice != "none" and not self.takes_tools:
             raise Refusal(f"{self.name} takes no tools: its chat template says nothing about them", param="tools")
-        messages = [self._shaped(self._clean(message, "messages")) for message in ask.messages]
+        messages = [self._clean(self._shaped(message), "messages") for message in ask.messages]
         tools = self._clean(ask.tools, "tools") if ask.tools and ask.tool_choice != "none" else None
         variables = self._clean(ask.template, "chat_template_kwargs") | self._switches(ask)
         text = self._rendered(messages, tools, variables, True)
