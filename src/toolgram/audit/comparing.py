@@ -8,7 +8,7 @@ kind of loss that the log cannot show is not counted.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from toolgram.adapters.reading import evidence_in
 from toolgram.audit.served import Call, Served
@@ -49,7 +49,7 @@ def compare(answer: Served, fmt: Format) -> Compared:
         left = _read(fmt, answer.content, answer, "")
         findings = [Finding("lost", f"{call.name} is in the content") for call in left.tool_calls]
         findings += [Finding("cut off", f"{call.name}: its arguments end in the middle") for call in calls
-                     if call.arguments and _value(call.arguments) is _NONE and not _said_cut(answer)]  # fmt: skip
+                     if call.arguments and _value(call.arguments) is None and not _said_cut(answer)]  # fmt: skip
         findings += _left_in_content(fmt, answer.content, left, left.reasoning or "")
         return Compared(len(calls), len(calls) + len(left.tool_calls), findings)
     written = _read(fmt, answer.raw, answer, answer.prefix)
@@ -91,7 +91,7 @@ def _paired(returned: list[Call], written: list[ToolCall], said_cut: bool) -> li
             findings.append(Finding("invented", f"{call.name} was returned, and no such call can be read in the text"))
             continue
         left.remove(near)
-        if near.status == "truncated" and said_cut and _value(call.arguments) is _NONE:
+        if near.status == "truncated" and said_cut and _value(call.arguments) is None:
             continue
         if near.status == "truncated":
             findings.append(Finding("cut off", f"{call.name}: the text ends inside {_short(near.arguments)}"))
@@ -104,17 +104,22 @@ def _paired(returned: list[Call], written: list[ToolCall], said_cut: bool) -> li
 def _same(call: Call, written: ToolCall) -> bool:
     if call.name != written.name or written.status != "complete":
         return False
-    return call.arguments == written.arguments or _value(call.arguments) == _value(written.arguments) != _NONE
+    value = _value(written.arguments)
+    return call.arguments == written.arguments or (value is not None and _value(call.arguments) == value)
 
 
-_NONE: Any = object()
-
-
-def _value(arguments: str) -> Any:
+def _value(arguments: str) -> str | None:
+    """Return arguments in one spelling of JSON, in which `1` and `true` differ; None for what is no JSON."""
     try:
-        return json.loads(arguments)
+        return json.dumps(json.loads(arguments, parse_float=_number), sort_keys=True)
     except (ValueError, RecursionError):
-        return _NONE
+        return None
+
+
+def _number(text: str) -> float | int:
+    """Return a number; one without a fraction as an integer, as Python compares them."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _left_in_content(fmt: Format, content: str, written: Message, thought: str | None) -> list[Finding]:

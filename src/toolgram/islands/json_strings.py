@@ -19,6 +19,7 @@ from toolgram.islands import OpenBrackets
 from toolgram.islands.json_repairs import JsonRepairer
 from toolgram.islands.json_table import BROKEN, DONE, FIRST_KEY
 from toolgram.islands.json_values import JsonScanner
+from toolgram.limits import BLANKS
 
 _PIECE = re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]').match
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").match
@@ -26,7 +27,9 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-_AFTER = ",]}" + _BLANKS  # may follow a string
+# What follows a string that ends before its object is whole: a closing bracket, or a comma and a key.
+_ends = re.compile(rf"{BLANKS}(?:[}}\]]|,{BLANKS}[\"'A-Za-z_])").match
+_may_end = re.compile(rf"{BLANKS}(?:,{BLANKS})?\Z").match
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 
@@ -94,22 +97,26 @@ class JsonStringScanner:
 
     def _quote(self, text: str, at: int, final: bool) -> int:
         """Read the end of the string, or a quote too many."""
-        repairs = self._repairer is not None
-        if repairs and self.inner.stack:
-            self.waits = at + 1 == len(text) and not final
+        if self._repairer is not None and not self.inner.done:
+            undecided = _may_end(text, at + 1) is not None
+            self.waits = undecided and not final
             if self.waits:
                 return at
-            written = len(self._parts)
-            if text[at + 1 : at + 2] in _AFTER and self._close():
+            written, ends = len(self._parts), undecided or _ends(text, at + 1) is not None
+            if ends and (self._close() if self.inner.stack else self._is_empty()):
                 self._produced = at + 1
             elif len(self._parts) > written:
                 self._produced = at  # what was open before the quote
-        elif repairs and not (self.inner.done or self._around):
-            self._write("{}")
-            self.note, self._produced = text[at], at + 1
         self.done = self.inner.done and self._around in _NOTHING_AROUND
         self.broken = not self.done
         return at + self.done
+
+    def _is_empty(self) -> bool:
+        """Make an empty string an empty object. Return whether the string is empty."""
+        if self._around:
+            return False
+        self.note = '"'
+        return self._write("{}")
 
     def _odd_backslash(self, text: str, at: int) -> int:
         """Read a backslash that begins no escape: it escapes a single quote, or is itself."""

@@ -34,7 +34,7 @@ _python_token = re.compile(
     r"""[ \t\r\n]*+(?:'((?:[^'\\\x00-\x1f]++|\\['"\\bfnrt])*+)'|(True|False|None)\b|([\[{])|([\]}])|([,:]|"""
     r""""(?:[^"\\\x00-\x1f]++|\\["\\bfnrt])*+"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+"""
     r"""(?![0-9a-zA-Z_.])))"""
-)
+).match
 _respelled = re.compile(r"""\\.|\"""").sub  # what JSON writes in another way in a string with single quotes
 _RESPELLED = {"\\'": "'", '"': '\\"'}
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
@@ -115,10 +115,10 @@ def loose_object(text: str, pos: int) -> tuple[str, int, int, str]:
     that spelling; -1 and "" if there is none."""
     parts: list[str] = []
     depth, first, said = 0, -1, ""
-    for token in _python_token.finditer(text, pos):
+    while token := _python_token(text, pos):
         kind = token.lastindex or 0
         spelled = kind in (_STRING, _WORD)
-        if token.start() != pos or (spelled and not said and text[pos - 1] == ","):
+        if spelled and not said and text[pos - 1] == ",":
             raise Unusual  # a stream reports it at the comma, which it holds
         begin, pos = pos, token.end()
         if spelled:
