@@ -22,7 +22,7 @@ from tests.generators.grammar_walks import walks
 from tests.generators.suite_cases import random_turn, writable
 from tests.integrations.writers import WRITERS, Turn
 from tests.streams import merged
-from toolgram.runtime.following import GOES_ON, expression_goes_on
+from toolgram.runtime.following import expression_goes_on, goes_on
 
 TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": n, "parameters": {"type": "object", "properties": {"a": {}}}}}
@@ -75,8 +75,8 @@ def _apart(pieces: list[str]) -> bool:
         rest = "".join(pieces[at + 1 :])
         if piece[-1:].isalnum() and rest[:1].isalnum():
             return False
-        goes_on = rest.startswith(GOES_ON) if piece.endswith("}") else expression_goes_on(rest.lstrip(" \t"))
-        if goes_on and piece.endswith(("}", ")")):
+        continued = goes_on(rest) if piece.endswith("}") else expression_goes_on(rest.lstrip(" \t"))
+        if continued and piece.endswith(("}", ")")):
             return False
     return True
 

@@ -27,7 +27,7 @@ from toolgram.check.reference import ReferenceMachine, gist, may_end_here
 from toolgram.check.symbols import parser_of_symbols
 from toolgram.errors import ToolgramError
 from toolgram.formats import Format
-from toolgram.runtime.following import GOES_ON
+from toolgram.runtime.following import goes_on
 from toolgram.spec.data import END, TEXT, Literal, Run, Transition
 
 Step = tuple[str, str, str]
@@ -168,7 +168,7 @@ def _goes_on(fmt: Format, texts: dict[str, list[str]], place: _Place, text: str)
         return re.match(rf"(?:{last.pattern})\Z", texts[before][0] + text[:1]) is not None
     if isinstance(last, Literal):
         return _merges(fmt, last, text)
-    return before == ARGUMENTS and text.startswith(("(", "[") if place.text.endswith(")") else GOES_ON)
+    return before == ARGUMENTS and (text.startswith(("(", "[")) if place.text.endswith(")") else bool(goes_on(text, 0)))
 
 
 def _merges(fmt: Format, last: Literal, text: str) -> bool:

@@ -12,7 +12,7 @@ from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.program.expressions import FindMatch, firsts_of
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.runtime.following import GOES_ON, end_of_json_blanks
+from toolgram.runtime.following import end_of_json_blanks, goes_on, may_go_on
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 
@@ -120,9 +120,13 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Read what follows the brace that closes arguments. If a string or a word continues there, it closed nothing."""
-    in_envelope = isinstance(stream.island, Envelope)  # text may follow other arguments
-    if text[pos] in (GOES_ON[:1] if in_envelope else GOES_ON) or (in_envelope and text[pos].isalnum()):
+    in_envelope = isinstance(stream.island, Envelope)
+    found = goes_on(text, pos)
+    is_key = in_envelope and found is not None and not found.group().endswith("\\")
+    if (found is not None and not is_key) or (in_envelope and text[pos].isalnum()):
         stream.unexpected_input()
+    elif found is None and not final and may_go_on(text, pos):
+        return stream.wait(text[pos:])
     else:
         end_arguments(stream)
     return pos

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing between markers
-GOES_ON = ("\\", '"', "'")  # no text begins with these directly after arguments; in an envelope a key may follow
+# A quote or a backslash on the line on which arguments end: no text begins so, and the string before the bracket ended
+# too early. In an envelope a key may follow.
+goes_on = re.compile(r"[ \t]{0,64}+[\\\"']").match
+may_go_on = re.compile(r"[ \t]{0,64}+\Z").match
 _json_blanks = re.compile(r"[ \t\r\n]*+").match
 _any_blanks = re.compile(r"\s*+").match
 _blanks = re.compile(r"[ \t\r\n\f]*+").match

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
 from toolgram.limits import LONGEST_WORD, MOST_WHOLE_BRACKETS
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol, next_symbol
-from toolgram.runtime.following import GOES_ON, end_of_python_blanks, expression_goes_on
+from toolgram.runtime.following import end_of_python_blanks, expression_goes_on, goes_on
 from toolgram.runtime.whole_places import Unusual
 from toolgram.spec.vocabulary import AS_DECLARED
 from toolgram.tools.reading import Tools
@@ -67,7 +67,7 @@ def end_of_object(text: str, start: int) -> int:
         end - start > MOST_WHOLE_BRACKETS
         and text.count("{", start, end) + text.count("[", start, end) > MOST_WHOLE_BRACKETS
     )
-    if text[start] != "{" or deep or text.startswith(GOES_ON, end):
+    if text[start] != "{" or deep or goes_on(text, end):
         raise Unusual
     return end
 
