@@ -3,11 +3,10 @@
 Strategy: places are chosen with a seed in the modules that read, export and serve, and in the machines. Their tests run
 once to find out which of them run each line, and how long each takes; that is kept until a file is another one. Each
 change is made in a copy of the repository. The tests that run its lines, or of a machine those of the formats that are
-made of it, run there until one fails, in two processes: first those that run the fewest lines, then the suite, then the
-quickest case of each test, then the next ones. The cases of the suite are read whole at first; if all pass, they are
-read in every way to split them. Both rounds together have a minute of processor time. A change that all of them pass
-survives, and so does one with slower tests; a test that no longer ends has noticed it. Results are kept: a run that was
-stopped goes on.
+made of it, run there until one fails, in two processes: first those that run the fewest lines, then the suite without
+its generated cases, then the quickest case of each test, then the next ones. Each has a minute of processor time.
+A change that all of them pass survives, and so does one with slower tests; a test that no longer ends has noticed it,
+and so have tests of which none begins. Results are kept: a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".mutants"
-ROUNDS = ("uncut", "")  # values of TOOLGRAM_SUITE
-SECONDS = 60 // len(ROUNDS)  # of processor time
+SECONDS = 60  # of processor time
 LONGEST = 20  # seconds of a test, which take a few at the most
 BAR = 0.95
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -245,8 +243,8 @@ def _formats_of(machine: str) -> set[str]:
     return found
 
 
-def _environment(place: Path, cuts: str = ROUNDS[0]) -> dict[str, str]:
-    own = {"PYTHONPATH": str(place / "src"), "PYTHONPYCACHEPREFIX": str(HOME / "compiled"), "TOOLGRAM_SUITE": cuts}
+def _environment(place: Path) -> dict[str, str]:
+    own = {"PYTHONPATH": str(place / "src"), "PYTHONPYCACHEPREFIX": str(HOME / "compiled"), "TOOLGRAM_SUITE": "quick"}
     return {**os.environ, **own}
 
 
@@ -267,27 +265,29 @@ def outcome(mutant: Mutant, place: Path) -> str:
     """Whether tests notice the change: killed, survived, or late."""
     chosen = tests_of(mutant)
     (place / mutant.file).write_text(mutant.text(), "utf-8")
-    found = ""
-    for cuts in ROUNDS:
-        if found != "killed":
-            found = _round(chosen, place, cuts)
+    found = _run(chosen, place)
     shutil.copyfile(ROOT / mutant.file, place / mutant.file)
     return found
 
 
-def _round(chosen: list[list[str]], place: Path, cuts: str) -> str:
+def _run(chosen: list[list[str]], place: Path) -> str:
     """Run the tests in two processes, and return whether one fails."""
-    started = [
-        subprocess.Popen(
-            [*PYTEST, "-x", f"--timeout={LONGEST}", *tests],
-            cwd=place,
-            env=_environment(place, cuts),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, SECONDS)),
-        )
-        for tests in chosen
-    ]
+    said = [place.parent / f"said-{at}.txt" for at in range(len(chosen))]
+    limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    started = []
+    for tests, path in zip(chosen, said, strict=True):
+        command = [*PYTEST, "-x", f"--timeout={LONGEST}", *tests]
+        with path.open("w") as file:
+            started.append(
+                subprocess.Popen(
+                    command,
+                    cwd=place,
+                    env=_environment(place),
+                    stdout=file,
+                    stderr=subprocess.DEVNULL,
+                    preexec_fn=limit,
+                )
+            )
     latest = time.monotonic() + 10 * SECONDS
     while any(run.poll() is None for run in started) and time.monotonic() < latest:
         if any((run.poll() or 0) > 0 for run in started):
@@ -297,7 +297,8 @@ def _round(chosen: list[list[str]], place: Path, cuts: str) -> str:
     for run in started:
         run.kill()
         run.wait()
-    if any(code is not None and code > 0 for code in codes):
+    begun = ["." in path.read_text("utf-8", "replace") for path in said]
+    if any(code is not None and (code > 0 or not first) for code, first in zip(codes, begun, strict=True)):
         return "killed"
     return "survived" if codes == [0] * len(codes) else "late"
 

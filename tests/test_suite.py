@@ -205,13 +205,13 @@ def test_a_program_is_asked_line_by_line(tmp_path: Path, capsys: pytest.CaptureF
 
 
 TOLD = suite_told.load()
-CUT = os.environ.get("TOOLGRAM_SUITE") != "uncut"  # `tests.mutants` asks in seconds
+ALL = os.environ.get("TOOLGRAM_SUITE") != "quick"  # `tests.mutants` asks in seconds
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_toolgram_reads_every_case_however_it_is_split_or_cut(family: str) -> None:
     for case in CASES:
-        if case["family"] == family and (CUT or "-made-" not in case["id"]):
+        if case["family"] == family and (ALL or "-made-" not in case["id"]):
             reads(case)
 
 
@@ -226,8 +226,7 @@ def reads(case: dict[str, Any]) -> None:
         seen.append((merged(events), message))
         return dict(adapter.told(message))
 
-    case = case if CUT else {**case, "cuts": False}
-    result = suite.judge(case, ask, 0, 3 if CUT and "-made-" not in case["id"] else 1)
+    result = suite.judge(case, ask, 0, 3 if ALL and "-made-" not in case["id"] else 1)
     assert result.passed, f"{case['id']}: {suite.found(result)}"
     assert seen[0] == seen[1] == seen[2] == seen[3], case["id"]
     expect = case["expect"]
@@ -240,7 +239,7 @@ def reads(case: dict[str, Any]) -> None:
 def parses_alike(case: dict[str, Any]) -> None:
     """A plain output is read without a parser: the message is that of a parser, for each finish reason."""
     fmt, text, tools, prompt = toolgram.get_format(case["family"]), case["text"], case.get("tools"), case.get("prompt")
-    for reason in (None, "stop", "length") if CUT else (case["finish_reason"],):
+    for reason in (None, "stop", "length") if ALL else (case["finish_reason"],):
         parser = parser_of(case)
         parser.feed(text)
         parser.close(reason)
