@@ -423,7 +423,8 @@ class JsonScanner:
             return OpenBrackets("<")
         python = repairer is not None and repairer.spelled
         quote = repairer.quote if repairer is not None else '"'
-        return OpenBrackets("".join(self.stack), quote if self.in_string else "", single_quotes=python)
+        in_string = self.in_string and not (repairer is not None and repairer.at_quote)  # which is taken
+        return OpenBrackets("".join(self.stack), quote if in_string else "", single_quotes=python)
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data, a few characters."""

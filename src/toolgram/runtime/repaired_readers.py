@@ -208,7 +208,6 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
         _drop_left_out(stream, taken)
     if repairer.broken:
         stream.reader = reader
-        repairer.begin_call()  # what is open is known, also in a damaged string
         stream.unexpected_input()
         scanner.repairer = None
     elif _read_written(stream, stream.island, reader, _confirmed(stream, repairer.out)):

@@ -116,7 +116,7 @@ class Place:
         """Return the step of a transition; None if it repairs something, or if a marker is missing or too many."""
         trigger, actions = move.trigger, self._places.actions
         sections, (overdue, owed, opened), after = self._places.program.sections, self._markers, self._after
-        if not self._is_plain(move) or (after is not None and trigger in after):
+        if not self._is_plain(move) or (not self.begun and trigger in (after or NONE)):
             return None
         if not (self.begun or self.state.held or trigger in _IN_CALL):
             left_open = self.state.leaves_owed.get(trigger, NONE)
@@ -126,11 +126,13 @@ class Place:
         closes_nothing = (move.closes and not (owed or overdue)) or (trigger in sections and trigger not in opened)
         if closes_nothing:
             return None
+        if after is not None and "name" in move.actions:
+            after = NONE  # another call
         if after is not None and trigger in self._places.closers:
             after |= {trigger}
         begun = self.begun or "start_call" in move.actions
         if "end_call" in move.actions:
-            overdue, begun, after = overdue | owed, False, NONE
+            overdue, begun, after = overdue | owed, False, self._places.closers & {trigger}
         markers = OpenMarkers(overdue, owed, opened).followed(trigger, move, sections)
         place = self._places.place(move.dest, markers, begun, after)
         return Step(place, tuple(actions[each] for each in move.actions))
