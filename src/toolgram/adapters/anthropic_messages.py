@@ -60,7 +60,7 @@ def _message(id: str, model: str, blocks: list[dict[str, Any]], usage: Usage | N
 
 
 def _stopped(reason: str, stop_sequence: str | None) -> dict[str, Any]:
-    if reason == "stop" and stop_sequence is not None:
+    if stop_sequence is not None:
         return {"stop_reason": "stop_sequence", "stop_sequence": stop_sequence}
     return {"stop_reason": _STOP_REASONS[reason], "stop_sequence": None}
 

@@ -58,7 +58,7 @@ def served(row: Any) -> Iterator[Served]:
         answers = [Served(reason=_text(row.get("finish_reason")) or None)]
     tools, prefix = _found(levels, "tools"), row.get("prefix")
     for each in answers:
-        each.raw = raw if each.raw is None else each.raw
+        each.raw = raw if each.raw is None and len(answers) == 1 else each.raw
         each.tools = tools if isinstance(tools, list) else None
         each.model, each.format = _text(_found(levels, "model")), _text(row.get("format"))
         each.id = _text(_found(levels, "id") or _found(levels, "custom_id"))

@@ -9,7 +9,7 @@ bracket can follow, a quote until it is known what follows, an escape until it i
 
 * a comma before a closing bracket, and a missing one before a string that is a key, or between items,
 * a second colon,
-* comments: `// ...`, `# ...`, `/* ... */`,
+* comments: `// ...`, `# ...`, `/* ... */`; in one of a line, no bracket that may be that of the value,
 * strings in single quotes, and Python's words; from there on, strings have Python's escapes: all of it is one repair,
 * keys without quotes, `NaN` and `Infinity` (as strings),
 * a backslash that begins no escape of JSON.
@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, Protocol
 
 from toolgram.islands.json_table import (
@@ -119,14 +120,15 @@ class JsonRepairer:
     is decided first. Then `out` is the scanner's input, `note` a repair; `broken`: the character does not fit."""
 
     __slots__ = (
-        "_comma", "_damage", "_doubled", "_held", "_mode", "_phrase", "_rivals", "_symbols", "_tight",
-        "added_comma", "ahead", "broken", "note", "out", "python_only", "quote", "spelled", "tail", "work",
+        "_comma", "_damage", "_doubled", "_held", "_mode", "_nested", "_phrase", "_rivals", "_symbols",
+        "_tight", "added_comma", "ahead", "broken", "note", "out", "python_only", "quote", "spelled", "tail", "work",
     )  # fmt: skip
 
     def __init__(self, quote: str = '"', python_only: bool = False) -> None:
         self.python_only = python_only  # only Python's spelling is read; a repair of anything else breaks
         self._mode = PLAIN
         self._held = ""  # what is being read and not decided
+        self._nested = 0  # brackets that a comment has opened
         self._comma = ""  # a comma and the blanks after it
         self.added_comma = False  # there was none after the last value
         self.quote = quote  # of the open string
@@ -312,7 +314,7 @@ class JsonRepairer:
         return False
 
     def _comment_begins(self, opening: str, scanner: Scanner) -> bool:
-        self._mode, self._held = COMMENT, opening
+        self._mode, self._held, self._nested = COMMENT, opening, 0
         self.note = opening if opening != "/" else ""
         if scanner.state >= SCALARS and self.note:
             self.out = " "  # or the text before and after it would be one number
@@ -323,6 +325,9 @@ class JsonRepairer:
         if self._held == "/":
             return self._comment_begins("/" + character, scanner) if character in "/*" else self._break()
         of_line = self._held[:2] != "/*"
+        self._nested += (character in "{[") - (character in "}]")
+        if of_line and self._nested < 0:
+            return self._break()  # the bracket may be that of the value
         over = character in "\r\n" if of_line else self._held + character == "/**/"
         star = "*" if character == "*" and not of_line else ""
         self._mode, self._held = (PLAIN, "") if over else (COMMENT, self._held[:2] + star)
@@ -386,7 +391,7 @@ class JsonRepairer:
         decides = not remark or end > 0
         most = LONGEST_REMARK if remark else MOST_BLANKS
         if decides and (character in _ENDS_STRING or (character in _BLANKS and len(self._held) > most)):
-            if self._damage == HERE and self.has_rival():
+            if (self._damage == HERE and self.has_rival()) or _closes_more(remark[:end]):
                 return self._break()
             self._end_string(blanks + remark[end:], remark[:2].rstrip(_BLANKS))
             self._tight = not remark and (not blanks or scanner.stack[-1:] == ["["])
@@ -500,16 +505,18 @@ class JsonRepairer:
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        place = [self._mode, self._held, self._comma, self.added_comma, self.quote, [*self._doubled]]
+        nested = self._nested if self._mode == COMMENT else 0
+        place = [self._mode, self._held, nested, self._comma, self.added_comma, self.quote, [*self._doubled]]
         rivals = [rival.dump() for rival in self._rivals]
         return [*place, self._damage, self.work, self.spelled, self.python_only, self._phrase, self._symbols, rivals]
 
     @classmethod
     def load(cls, data: Any, load_scanner: Callable[[Any], Scanner]) -> JsonRepairer:
         """Load what `dump` returned. `load_scanner` does the same for a scanner."""
-        mode, held, comma, added_comma, quote, doubled, damage, work, spelled, python_only, *string = data
+        mode, held, nested, comma, added_comma, quote, doubled, damage, work, spelled, python_only, *string = data
         repairer = cls(quote, python_only)
-        repairer._mode, repairer._held, repairer._comma, repairer._doubled = mode, held, comma, [*doubled]
+        repairer._mode, repairer._held, repairer._nested = mode, held, nested
+        repairer._comma, repairer._doubled = comma, [*doubled]
         repairer._damage, repairer.work, repairer.spelled, repairer.added_comma = damage, work, spelled, added_comma
         repairer._phrase, repairer._symbols, rivals = string
         repairer._rivals = [load_scanner(each) for each in rivals]
@@ -519,6 +526,12 @@ class JsonRepairer:
 def _place(scanner: Scanner) -> int:
     """Return the state of a scanner, or the state after a number that may be over."""
     return scanner.after_value() if scanner.state >= SCALARS else scanner.state
+
+
+def _closes_more(comment: str) -> bool:
+    """Return whether a comment of a line has a bracket that may be that of the value before it."""
+    depths = accumulate((each in "{[") - (each in "}]") for each in comment)
+    return not comment.startswith("/*") and any(depth < 0 for depth in depths)
 
 
 def _end_of_comment(text: str) -> int:
