@@ -224,13 +224,12 @@ def _drop_left_out(stream: Stream, taken: bool) -> None:
     certain = stream.events.held is None and not source.object_is_held and not source.prefix_characters
     if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
         return
-    if source.transcoding is None:
-        return
-    read = take_pieces(source.transcoding.pieces)
+    transcoding = cast(Transcoding, source.transcoding)
+    read = take_pieces(transcoding.pieces)
     end = len(read) - taken
     if end > 0:
         stream.events.drop(envelope.take_source() + read[:end], SYNTAX)
-    add_piece(source.transcoding.pieces, read[end:])
+    add_piece(transcoding.pieces, read[end:])
 
 
 def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final: bool) -> int:
