@@ -59,7 +59,8 @@ class Reading:
             return False
         if status == "truncated":
             return "```" in sources(self.events)
-        return self._is_bare(index) or sources(self.events[self._place(ToolCallEnd, index) :])[:1] in ("\\", '"', "'")
+        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip(" \t")
+        return self._is_bare(index) or after.startswith(("\\", '"', "'"))
 
     def _is_bare(self, index: int) -> bool:
         """Return whether a bracket begins the call, and no marker."""

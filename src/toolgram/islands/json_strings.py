@@ -27,9 +27,9 @@ _BLANKS = " \t\r\n"
 _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
 _FENCES = ("```json", "```")
 _NOTHING_AROUND = ("", *_FENCES)
-# What follows a string that ends before its object is whole: a closing bracket, or a comma and a key.
-_ends = re.compile(rf"{BLANKS}(?:[}}\]]|,{BLANKS}[\"'A-Za-z_])").match
-_may_end = re.compile(rf"{BLANKS}(?:,{BLANKS})?\Z").match
+# What follows a string that ends before its object is whole: a blank, a closing bracket, or a comma and a key.
+_ends = re.compile(rf"[}}\] \t\r\n]|,{BLANKS}[\"'A-Za-z_]").match
+_may_end = re.compile(rf"(?:,{BLANKS})?\Z").match
 _BEGUN = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
 

@@ -119,17 +119,24 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read what follows the brace that closes arguments. If a string or a word continues there, it closed nothing."""
+    """Read what follows the brace that closes arguments. If a string continues there, it closed nothing."""
     in_envelope = isinstance(stream.island, Envelope)
     found = goes_on(text, pos)
     is_key = in_envelope and found is not None and not found.group().endswith("\\")
-    if (found is not None and not is_key) or (in_envelope and text[pos].isalnum()):
+    if found is not None and not is_key:
         stream.unexpected_input()
     elif found is None and not final and may_go_on(text, pos):
         return stream.wait(text[pos:])
     else:
-        end_arguments(stream)
+        end_closed(stream)
     return pos
+
+
+def end_closed(stream: Stream) -> None:
+    """End arguments whose brace has come. If the output has ended since then, that is no matter."""
+    reason, stream.closing = stream.closing, None
+    end_arguments(stream)
+    stream.closing = reason
 
 
 def end_arguments(stream: Stream) -> None:

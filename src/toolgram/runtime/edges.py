@@ -9,7 +9,7 @@ from __future__ import annotations
 from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
-from toolgram.runtime.argument_readers import end_arguments
+from toolgram.runtime.argument_readers import end_closed
 from toolgram.runtime.damaged_values import is_damaged
 from toolgram.runtime.event_buffer import REASONING
 from toolgram.runtime.mentions import give_up
@@ -82,10 +82,8 @@ def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
 def end_output(stream: Stream) -> None:
     """Decide what is held at the end of the output, and close what is open."""
     source = stream.source
-    if stream.reader == "closed":  # the arguments were closed before the output ended
-        reason, stream.closing = stream.closing, None
-        end_arguments(stream)
-        stream.closing = reason
+    if stream.reader == "closed":
+        end_closed(stream)
     end_python(stream)
     if source.transcoding is not None:
         add_piece(source.pieces, take_pieces(source.transcoding.pieces))
