@@ -109,7 +109,7 @@ def _same(call: Call, written: ToolCall) -> bool:
 
 
 def _value(arguments: str) -> str | None:
-    """Return arguments in one spelling of JSON, in which `1` and `true` differ; None for what is no JSON."""
+    """Return arguments in one spelling of JSON, in which `1` and `true` differ; None if they are not JSON."""
     try:
         return json.dumps(json.loads(arguments, parse_float=_number), sort_keys=True)
     except (ValueError, RecursionError):

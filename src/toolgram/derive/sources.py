@@ -249,7 +249,7 @@ _CALLS: tuple[tuple[str, dict[str, Any]], ...] = (("look_up", {"city": "Paris", 
 
 
 def _written_by(tokenizer: Any) -> list[str]:
-    """Return turns with one call and with two, as such a tokenizer writes them."""
+    """Return turns with one call and with two, as a Mistral tokenizer writes them."""
     try:
         from mistral_common.protocol.instruct.messages import AssistantMessage, ToolMessage, UserMessage
         from mistral_common.protocol.instruct.request import ChatCompletionRequest

@@ -419,7 +419,8 @@ class JsonRepairer:
         return False
 
     def _note_quote(self, scanner: Scanner) -> bool:
-        """Note a quote in a damaged string. Return False if it is one of two around an operator or a word."""
+        """Note a quote in a damaged string. Return False if two quotes surround an operator or a word, or if too many
+        quotes may begin members."""
         phrase, self._phrase = self._phrase, None if self._damage == HERE else ""
         self._damage = HERE
         rival = scanner.before_key()
