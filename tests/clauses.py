@@ -151,7 +151,7 @@ def check_widely(fmt: toolgram.Format, text: str, tools: Tools) -> Failure | Non
         for declared in (None, tools):
             whole = read(fmt, (text,), None, declared)
             failure = broken(text, whole) or difference(text, whole, read(fmt, text, None, declared), "by character")
-            failure = failure or difference(text, whole, read(fmt, _pieces(text, rng), None, declared), "in pieces")
+            failure = failure or difference(text, whole, read(fmt, in_pieces(text, rng), None, declared), "in pieces")
             brackets = [at for at, character in enumerate(text, 1) if character in "})]>"]
             cuts = [rng.randint(0, len(text)) for _ in range(3)] + rng.sample(brackets, min(4, len(brackets)))
             for at in () if failure else cuts:
@@ -173,7 +173,7 @@ def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
     return promised[:-1] if is_python and re.search(r"\)\s*[<\[]?\s*\Z", text) else promised
 
 
-def _pieces(text: str, rng: random.Random) -> list[str]:
+def in_pieces(text: str, rng: random.Random) -> list[str]:
     cuts = sorted(rng.randint(0, len(text)) for _ in range(rng.choice((1, 3, 8))))
     return [text[one:other] for one, other in pairwise([0, *cuts, len(text)])]
 

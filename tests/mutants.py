@@ -44,7 +44,7 @@ FOCUSED = 100  # tests that run little else than what is changed
 # The tests that are asked. To ask all of them what they run would take an hour.
 TESTS = (
     "tests/test_suite.py", "tests/test_explain.py", "tests/islands", "tests/deviations", "tests/formats",
-    "tests/export", "tests/gateway", "tests/properties", "tests/derive", "tests/test_message.py",
+    "tests/export", "tests/gateway", "tests/properties", "tests/derive", "tests/test_message.py", "tests/test_same.py",
 )  # fmt: skip
 # What is changed, in which share of the changes.
 PARTS = {
@@ -278,16 +278,8 @@ def _run(chosen: list[list[str]], place: Path) -> str:
     for tests, path in zip(chosen, said, strict=True):
         command = [*PYTEST, "-x", f"--timeout={LONGEST}", *tests]
         with path.open("w") as file:
-            started.append(
-                subprocess.Popen(
-                    command,
-                    cwd=place,
-                    env=_environment(place),
-                    stdout=file,
-                    stderr=subprocess.DEVNULL,
-                    preexec_fn=limit,
-                )
-            )
+            begin = partial(subprocess.Popen, command, stdout=file, stderr=subprocess.DEVNULL, preexec_fn=limit)
+            started.append(begin(cwd=place, env=_environment(place)))
     latest = time.monotonic() + 10 * SECONDS
     while any(run.poll() is None for run in started) and time.monotonic() < latest:
         if any((run.poll() or 0) > 0 for run in started):

@@ -31,14 +31,9 @@ def cut(text: str, size: int) -> list[str]:
 
 
 def run(
-    fmt: toolgram.Format,
-    chunks: Iterable[str],
-    *,
-    tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str | None = "",
-    finish_reason: str | None = None,
-    strict: bool = False,
-) -> tuple[list[Event], toolgram.Message]:
+    fmt: toolgram.Format, chunks: Iterable[str], *, tools: Sequence[dict[str, Any]] | None = None,
+    prefix: str | None = "", finish_reason: str | None = None, strict: bool = False,
+) -> tuple[list[Event], toolgram.Message]:  # fmt: skip
     """All events of one stream, and its message."""
     parser = fmt.parser(tools=tools, prefix=prefix, call_ids=random_call_ids(seed=7), strict=strict)
     events: list[Event] = []

@@ -166,17 +166,10 @@ UNSEEN = "<!-- unseen templates -->", "<!-- /unseen templates -->"
 def table(results: Sequence[Result]) -> list[list[str]]:
     """A row of figures per template."""
     return [
-        [
-            result.template,
-            _of(result.exact()),
-            _of(result.exact(CORE)),
-            result.origin,
-            str(result.warnings),
-            f"{result.milliseconds:.0f}",
-            *(str(result.peer(how)) for how in PEER),
-        ]
+        [result.template, _of(result.exact()), _of(result.exact(CORE)), result.origin, str(result.warnings),
+         f"{result.milliseconds:.0f}", *(str(result.peer(how)) for how in PEER)]
         for result in results
-    ]
+    ]  # fmt: skip
 
 
 def _of(pair: tuple[int, int]) -> str:

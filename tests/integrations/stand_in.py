@@ -129,14 +129,9 @@ class DelegatingParser:
         return request
 
     def parse_delta(
-        self,
-        delta_text: str,
-        delta_token_ids: list[int],
-        request: Any,
-        prompt_token_ids: list[int] | None = None,
-        *,
+        self, delta_text: str, delta_token_ids: list[int], request: Any, prompt_token_ids: list[int] | None = None, *,
         finished: bool,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         text, ids, prompt = delta_text, delta_token_ids, prompt_token_ids
         if not self._asked and prompt is not None:
             self._asked = True

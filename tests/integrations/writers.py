@@ -48,14 +48,9 @@ def _raw(value: Any) -> str:
 
 
 def _notation(
-    call: WriteCall,
-    section: Pair = ("", ""),
-    between: str = "",
-    think: Pair = ("<think>", "</think>"),
-    text: Pair = ("", ""),
-    after: Pair | None = None,
-    gap: str = "",
-) -> Write:
+    call: WriteCall, section: Pair = ("", ""), between: str = "", think: Pair = ("<think>", "</think>"),
+    text: Pair = ("", ""), after: Pair | None = None, gap: str = "",
+) -> Write:  # fmt: skip
     """Writes reasoning between `think`, content between `text`, all calls between `section`, text behind between
     `after`, which is as `text` unless told; `gap` is between content and calls."""
 

@@ -111,19 +111,24 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
             stream.events.note("repaired_json", text[end])
     elif scanner.broken:
         return _broke(stream, scanner, envelope, text)
-    elif len(scanner.stack) == floor and stream.source.transcoding is None:
-        stream.reader = "closed"
     elif len(scanner.stack) == floor:
-        end_arguments(stream)
+        _close(stream)
     return end
 
 
+def _close(stream: Stream) -> None:
+    """End the arguments, or see first what follows. A repairer has seen it."""
+    if stream.source.transcoding is None:
+        stream.reader = "closed"
+    else:
+        end_arguments(stream)
+
+
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Read what follows the brace that closes arguments. If a string continues there, it closed nothing."""
-    in_envelope = isinstance(stream.island, Envelope)
+    """Read what follows the end of arguments. If a string continues there, it closed nothing."""
     found = goes_on(text, pos)
-    is_key = in_envelope and found is not None and not found.group().endswith("\\")
-    if found is not None and not is_key:
+    in_envelope = isinstance(stream.island, Envelope)  # where a key may follow
+    if found is not None and not (in_envelope and text[found.end() - 1] != "\\"):
         stream.unexpected_input()
     elif found is None and not final and may_go_on(text, pos):
         return stream.wait(text[pos:])
@@ -141,13 +146,13 @@ def end_closed(stream: Stream) -> None:
 
 def end_arguments(stream: Stream) -> None:
     """End the arguments, which are closed."""
-    envelope = stream.island
+    envelope, written = stream.island, take_pieces(stream.source.pieces)
     if not isinstance(envelope, Envelope):
         stream.island = None
-        stream.fire("object_end", "")
+        stream.fire("object_end", written)
     else:
         stream.reader = "envelope"
-        stream.fire(f"end_map {stream.same(envelope.path)}", "")
+        stream.fire(f"end_map {stream.same(envelope.path)}", written)
 
 
 def _broke(stream: Stream, scanner: JsonScanner, envelope: Envelope | None, text: str) -> int:
@@ -227,19 +232,11 @@ def read_string(stream: Stream, text: str, pos: int, final: bool) -> int:
     if string.broken:
         stream.unexpected_input()
     elif string.done:
-        _end_string(stream, envelope)
+        if envelope is not None:
+            envelope.string = None
+            envelope.scanner.state = envelope.scanner.after_value()
+        _close(stream)
     return end
-
-
-def _end_string(stream: Stream, envelope: Envelope | None) -> None:
-    trigger = "object_end"
-    if envelope is None:
-        stream.island = None
-    else:
-        envelope.string = None
-        envelope.scanner.state = envelope.scanner.after_value()
-        trigger = f"end_map {stream.same(envelope.path)}"
-    stream.fire(trigger, take_pieces(stream.source.pieces))
 
 
 def begin_converted(stream: Stream) -> None:

@@ -49,11 +49,11 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
         return _is_no_end(stream, symbol, text, begin)
     if events.mention.withheld is not None and symbol.opens and _is_withheld(stream, symbol):
         return False
-    if not symbol.opens and _is_read_again(stream, symbol, begin):
+    if not symbol.opens and begin < stream.events.mention.quoted_to:
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
     if not _is_decided_later(stream, symbol):
         return False
-    if _is_read_again(stream, symbol, begin):
+    if begin < stream.events.mention.quoted_to:
         return True
     if events.mention.withheld is None:
         _withhold_call(stream, symbol, begin)
@@ -106,16 +106,6 @@ def is_quoted(stream: Stream, symbol: Symbol) -> bool:
     return True
 
 
-def _is_read_again(stream: Stream, symbol: Symbol, begin: int) -> bool:
-    """Return whether a symbol is entirely in text that is read again."""
-    return begin + _length(stream, symbol) <= stream.events.mention.quoted_to
-
-
-def _length(stream: Stream, symbol: Symbol) -> int:
-    """Return the number of characters of a symbol, or the least number that it can have."""
-    return len(stream.program.literals.get(symbol.trigger, " "))
-
-
 def _opens_fence(stream: Stream, symbol: Symbol) -> bool:
     """Return whether a symbol is a fence with a call in it."""
     return stream.program.literals.get(symbol.trigger, "").startswith("```")
@@ -126,7 +116,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if a message of another role follows."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
-    again = _is_read_again(stream, symbol, begin)
+    again = begin < stream.events.mention.quoted_to
     if again and not is_certain:
         return True
     if stream.events.mention.withheld is None:
@@ -188,7 +178,7 @@ def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
         closers = tuple(text for symbol, text in pairs if stream.closes_thought(symbol))
     events = stream.events
     events.mention.withheld = Withheld(_copied(stream), events.out, begin, closers)
-    events.mention.withheld.opening = _length(stream, symbol)
+    events.mention.withheld.opening = len(stream.program.literals.get(symbol.trigger, " "))
     events.out = events.mention.withheld.events
 
 

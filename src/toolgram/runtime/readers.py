@@ -49,9 +49,10 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
                 text, pos = _read_withheld(stream, withheld, text, pos, final)
         except NotACall as found:
             text, pos = give_up(stream, text, found)
-    if stream.events.mention.withheld is not None:
-        stream.events.mention.withheld.keep(text, len(stream.buffer))
-    stream.events.mention.quoted_to = 0
+    mention = stream.events.mention
+    if mention.withheld is not None:
+        mention.withheld.keep(text, len(stream.buffer))
+    mention.quoted_to = min(max(0, mention.quoted_to - len(text) + len(stream.buffer)), len(stream.buffer))
 
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:

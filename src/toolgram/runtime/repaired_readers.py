@@ -31,6 +31,7 @@ from toolgram.runtime.argument_readers import arguments_scanner, confirm_object,
 from toolgram.runtime.damaged_values import BROKEN, CUT, ENDS, PART, read_damaged
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS, prescribed
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.following import is_key, may_be_key
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream
@@ -197,6 +198,15 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
         after = _read_fence(stream, scanner, text, pos, final)
     if after != pos:
         return after
+    if text[pos] in "\"'" and reader == "envelope" and scanner.state == AFTER_MEMBER and not is_key(text, pos):
+        if may_be_key(text, pos) and not final:
+            return stream.wait(text[pos:])
+        if stream.calls.index is not None:  # a quote in the arguments, which ended too early
+            stream.calls.end("malformed")
+            stream.fail()
+        else:
+            stream.unexpected_input()
+        return pos
     return read_closer(stream, text, pos) if reader == "arguments" and scanner.is_after_value else None
 
 

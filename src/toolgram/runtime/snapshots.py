@@ -27,7 +27,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream
 from toolgram.spec.data import Spec
 
-VERSION = 23
+VERSION = 24
 _ARGUMENT = ("key", "read_on", "seen", "depth", "again")
 _OF_EVENTS = ("place", "lead", "has", "gap")
 
@@ -121,6 +121,7 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         "after_call": None if events.after_call is None else sorted(events.after_call),
         "tail": events.mention.tail,
         "spelled": events.mention.spelled,
+        "quoted_to": events.mention.quoted_to,
     }
 
 
@@ -175,7 +176,8 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
     for name in _OF_EVENTS:
         setattr(events, name, data[name])
     mention = events.mention
-    mention.tail, mention.meaning, mention.spelled = data["tail"], data["meaning"], data["spelled"]
+    mention.tail, mention.meaning = data["tail"], data["meaning"]
+    mention.spelled, mention.quoted_to = data["spelled"], data["quoted_to"]
     mention.marks.load(data["code"])
     events.after_call = None if data["after_call"] is None else frozenset(data["after_call"])
     events.blanks = _pieces(data["blanks"])

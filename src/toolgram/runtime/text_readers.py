@@ -65,7 +65,8 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
         if symbol is None:
             return start, begin, end, None
         before = text[start + stream.source.prefix_characters : begin]
-        is_text = _closes_nothing(stream, symbol, before, text, end, final)
+        again = begin < stream.events.mention.quoted_to
+        is_text = 0 if again else _closes_nothing(stream, symbol, before, text, end, final)
         if is_text == WAIT:
             return start, begin, end, None
         counts = not is_text and _counts(stream, symbol, text, begin, end)
