@@ -16,6 +16,7 @@ from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol
 from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
+from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import END
@@ -82,6 +83,8 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
             if symbol is None:
                 return _read_half_marker(stream, value, text, begin, final)
             after = _read_marker(stream, value, symbol, text, begin, end)
+            if after is None and symbol.kind == STRAY and symbol.trigger:
+                after = _read_damaged_opener(stream, symbol, text, begin, end, final)
             if after is not None:
                 return after
         if not value.broken and pos < len(text):
@@ -118,6 +121,37 @@ def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, 
     return None
 
 
+_MOST_INSERTED = 2  # characters that a damaged marker may have too many
+_AFTER_WORD = "=:\"'>| \n"  # what a marker may have between its last word and a name
+
+
+def _read_damaged_opener(stream: Stream, symbol: Symbol, text: str, begin: int, end: int, final: bool) -> int | None:
+    """See whether the opening marker of an argument may be damaged after a closing marker: before the name of a declared
+    argument there are hardly more characters than the marker has. Then the value has two readings, and breaks. Return
+    the position, WAIT, or None if it does not break."""
+    declared, openers = stream.calls.declared(), _openers_after(stream.state, symbol.trigger)
+    keys = [key for key in declared.types if stream.calls.may_have(key)] if declared is not None else []
+    at = end_of_blanks(text, end)
+    if not (keys and openers) or at - end > MOST_BLANKS:
+        return None
+    most = max(map(len, openers)) + _MOST_INSERTED
+    near = text[at : at + most + max(map(len, keys)) + 1]
+    words = "".join(f"|(?<={re.escape(opener.rstrip(_AFTER_WORD))})" for opener in openers)
+    found = re.search(rf"(?:(?<!\w){words})(?:{'|'.join(map(re.escape, keys))})(?!\w)", near)
+    if found is not None and found.start() <= most and (found.end() < len(near) or final):
+        stream.unexpected_input()
+        return begin
+    return stream.wait(text[begin:]) if at + len(near) == len(text) and not final else None
+
+
+@lru_cache(maxsize=256)
+def _openers_after(state: StateProgram, closer: str) -> list[str]:
+    """Return the markers that open an argument after a value."""
+    after = state.row[closer].dest
+    pairs = zip(after.symbols, after.literals, strict=False)
+    return [text for symbol, text in pairs if _opens_key(after, symbol)]
+
+
 def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int, final: bool) -> int:
     """Read the end of the text, which from `begin` on is the beginning of a marker."""
     if begin == len(text):
@@ -143,7 +177,11 @@ def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
 
 def _is_argument(stream: Stream, symbol: Symbol) -> bool:
     """Return whether a marker in a value begins an argument."""
-    move = stream.state.row.get(symbol.trigger)
+    return _opens_key(stream.state, symbol)
+
+
+def _opens_key(state: StateProgram, symbol: Symbol) -> bool:
+    move = state.row.get(symbol.trigger)
     return move is not None and move.dest.meaning == "argument_key"
 
 
