@@ -117,8 +117,8 @@ def took_arguments(stream: Stream, scanner: JsonScanner, floor: int, text: str, 
 
 
 def _close(stream: Stream) -> None:
-    """End the arguments, or see first what follows. A repairer has seen it."""
-    if stream.source.transcoding is None:
+    """End the arguments, or see first what follows. A repairer of an envelope will see it."""
+    if stream.source.transcoding is None or not isinstance(stream.island, Envelope):
         stream.reader = "closed"
     else:
         end_arguments(stream)

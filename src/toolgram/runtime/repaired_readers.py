@@ -297,7 +297,7 @@ def _read_written(stream: Stream, island: Island | None, reader: str, written: s
     while at < len(written):
         stream.reader = reader
         at = ENVELOPE_READERS[reader](stream, written, at, False)
-        if stream.island is not island or stream.reader == "malformed":
+        if stream.island is not island or stream.reader in ("closed", "malformed"):
             stream.source.transcoding = None
             return False
         reader = stream.reader
