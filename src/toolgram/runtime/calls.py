@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Why a value was read past a marker: the marker opens an argument, or closes or opens a call.
 READ_ON_IN_CALL, READ_ON = 1, 2
 # Markers seen in a value: one that opens a value; one that was reported as part of the text.
-OPENED, TOLD = 1, 2
+OPENED, TOLD, KEYED = 1, 2, 4
 NONE: frozenset[str] = frozenset()
 
 
@@ -60,7 +60,7 @@ class Argument:
     def __init__(self, key: str) -> None:
         self.key = key
         self.read_on = 0  # the value was read past a marker that may have been meant to close it
-        self.seen = 0  # OPENED, TOLD, or both
+        self.seen = 0  # OPENED, TOLD and KEYED, or some of them
         self.depth = 0  # opening markers in the value that are not closed in it
         self.again = ""  # the marker before the value, which may be repeated
         self.wrapper: list[str] | None = None  # its JSON, if the value may be the object of all arguments

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.limits import MOST_AFTER_STRING, MOST_BLANKS
+from toolgram.limits import BLANKS, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol, next_symbol
 from toolgram.runtime.argument_readers import say_converted
-from toolgram.runtime.calls import OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
+from toolgram.runtime.calls import KEYED, OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.position import WAIT
@@ -122,13 +122,13 @@ def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, 
 
 
 _MOST_INSERTED = 2  # characters that a damaged marker may have too many
-_AFTER_WORD = "=:\"'>| \n"  # what a marker may have between its last word and a name
+_LEAST_ALIKE = 0.6  # of its characters are those of the marker, and in their order
 
 
 def _read_damaged_opener(stream: Stream, symbol: Symbol, text: str, begin: int, end: int, final: bool) -> int | None:
-    """See whether the opening marker of an argument may be damaged after a closing marker: before the name of a declared
-    argument there are hardly more characters than the marker has. Then the value has two readings, and breaks. Return
-    the position, WAIT, or None if it does not break."""
+    """See whether a damaged opening marker of an argument may follow a closing marker: most of the marker is there, and
+    the name of a declared argument. Then the value has two readings, and breaks. Return the position, WAIT, or None if
+    it does not break."""
     declared, openers = stream.calls.declared(), _openers_after(stream.state, symbol.trigger)
     keys = [key for key in declared.types if stream.calls.may_have(key)] if declared is not None else []
     at = end_of_blanks(text, end)
@@ -136,12 +136,19 @@ def _read_damaged_opener(stream: Stream, symbol: Symbol, text: str, begin: int, 
         return None
     most = max(map(len, openers)) + _MOST_INSERTED
     near = text[at : at + most + max(map(len, keys)) + 1]
-    words = "".join(f"|(?<={re.escape(opener.rstrip(_AFTER_WORD))})" for opener in openers)
-    found = re.search(rf"(?:(?<!\w){words})(?:{'|'.join(map(re.escape, keys))})(?!\w)", near)
-    if found is not None and found.start() <= most and (found.end() < len(near) or final):
-        stream.unexpected_input()
-        return begin
+    for found in re.finditer(rf"(?:{'|'.join(map(re.escape, keys))})(?!\w)", near):
+        whole = found.end() < len(near) or final
+        if whole and found.start() <= most and any(_is_like(near[: found.start()], each) for each in openers):
+            stream.unexpected_input()
+            return begin
     return stream.wait(text[begin:]) if at + len(near) == len(text) and not final else None
+
+
+def _is_like(text: str, marker: str) -> bool:
+    """Return whether a text may be a damaged marker."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, text, marker).ratio() >= _LEAST_ALIKE
 
 
 @lru_cache(maxsize=256)
@@ -390,7 +397,10 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
             closes = symbol is not None and symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end)
             if closes and symbol is not None:
                 return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
+            key = None if final else _key_begins(text, pos, begin)
+            begin = begin if key is None else key.start()
             at = _take(stream, value, text, pos, begin if symbol is None else end)
+            _see_keys(stream, value, text, pos, at)
             if symbol is None and at == begin < len(text):
                 return _wait_for_marker(stream, text, begin, final)
         else:
@@ -448,11 +458,27 @@ def _closer_in_string(
     return (len(text), len(text), None) if found[0] >= last else found
 
 
+_KEY = rf""",{BLANKS}["']?+([\w$-]{{0,{LONGEST_WORD}}}+)["']?+{BLANKS}"""
+_key_in_string = re.compile(f"{_KEY}:").finditer
+_key_begins = re.compile(rf"{_KEY}\Z").search
+
+
+def _see_keys(stream: Stream, value: Value, text: str, pos: int, end: int) -> None:
+    """Note whether a string holds the key of another argument: then its quote may be missing before the key."""
+    argument = _argument(stream)
+    if not _in_quotes(value):
+        argument.seen &= ~KEYED
+    elif any(stream.calls.may_have(found[1]) for found in _key_in_string(text, pos, end)):
+        argument.seen |= KEYED
+
+
 def _end_string(
     stream: Stream, value: NotatedScanner, symbol: Symbol, text: str, pos: int, begin: int, end: int
 ) -> int:
     """End a string without its quote at the closing marker of the call, or before brackets that match open ones."""
-    if value.quote == '"' and value.repairs:  # one of the earlier quotes may be the missing one
+    _see_keys(stream, value, text, pos, begin)
+    # a key is in it, or one of the earlier quotes may be the missing one
+    if _argument(stream).seen & KEYED or (value.quote == '"' and value.repairs):
         if begin > pos:
             _take(stream, value, text, pos, begin, final=True)
         stream.unexpected_input()
