@@ -3,7 +3,7 @@
 Strategy: a text is read by several parsers of their own (whole, by character, in random pieces), no state shared or
 copied. The merged events must be the same, give the text back, and end each call; a `complete` call has an object of
 arguments, and where a beginning of the text was closed with "length", no call that it completed is another in the
-whole, but for one whose closing brace was in a string, as the character directly after it says. A failure belongs to a
+whole, but for one whose closing brace was in a string, as the next character says. A failure belongs to a
 class: the clause, and the first events that differ.
 """
 
@@ -59,14 +59,14 @@ class Reading:
             return False
         if status == "truncated":
             return "```" in sources(self.events)
-        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip(" \t")
+        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip()
         return self._is_bare(index) or after.startswith(("\\", '"', "'"))
 
     def _is_bare(self, index: int) -> bool:
         """Return whether a bracket begins the call, and no marker."""
         before = reversed(self.events[: self._place(ToolCallStart, index)])
         dropped = list(takewhile(lambda event: isinstance(event, Dropped), before))
-        return bool(dropped) and dropped[-1].source.startswith(("{", "["))
+        return sources(dropped[::-1]).lstrip().startswith(("{", "["))
 
     def _place(self, kind: type[ToolCallStart | ToolCallEnd], index: int) -> int:
         return next(at for at, each in enumerate(self.events) if isinstance(each, kind) and each.index == index)

@@ -19,7 +19,10 @@ from tests.generators.broken_outputs import broken
 from tests.generators.grammar_walks import KEYS, NAMES, walks
 
 PART = 20_000  # characters of one task
-TYPES = ("string", "integer", "object", "array", "boolean")
+TYPES: list[dict[str, Any]] = [
+    {"type": "string"}, {"type": "integer"}, {"type": "object", "properties": {KEYS[0]: {"type": "integer"}}},
+    {"type": "array", "items": {"type": "integer"}}, {"anyOf": [{"type": "array", "items": {"type": "boolean"}}, {}]},
+]  # fmt: skip
 
 Task = tuple[str, str, int]  # format, seed, characters
 
@@ -27,7 +30,7 @@ Task = tuple[str, str, int]  # format, seed, characters
 @lru_cache(maxsize=1)
 def tools() -> list[dict[str, Any]]:
     """The functions that the texts call, each parameter of a type of its own."""
-    properties = {key: {"type": kind} for key, kind in zip(KEYS, TYPES, strict=True)}
+    properties = dict(zip(KEYS, TYPES, strict=True))
     return [{"name": name, "parameters": {"type": "object", "properties": properties}} for name in NAMES]
 
 

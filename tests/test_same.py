@@ -43,7 +43,7 @@ def exports(name: str) -> Iterator[str]:
 
 
 def readings(name: str) -> Iterator[str]:
-    """What is read in broken outputs: whole, and in pieces, with a snapshot before one of them."""
+    """What is read in broken outputs: whole, in pieces, and from a snapshot before one of them."""
     fmt, rng = toolgram.get_format(name), random.Random(f"same {name}")
     for at in range(TEXTS):
         text, given, end = text_of(name, rng), (None, tools())[at % 2], ENDS[at // 2 % 4]
@@ -52,12 +52,13 @@ def readings(name: str) -> Iterator[str]:
         parsers[0].feed(text)
         half = len(pieces) // 2
         events = [event for piece in pieces[:half] for event in parsers[1].feed(piece)]
-        snapshot = {**parsers[1].snapshot(), "digest": ""}
-        events += [event for piece in pieces[half:] for event in parsers[1].feed(piece)]
+        snapshot = parsers[1].snapshot()
+        parsers.append(fmt.restore(snapshot, given, lambda: "id"))
+        events += [event for parser in parsers[1:] for piece in pieces[half:] for event in parser.feed(piece)]
         for parser in parsers:
             parser.close(end)
         read = [parser.message.to_dict() for parser in parsers]
-        yield json.dumps([text, pieces, read, snapshot, repr(events)])
+        yield json.dumps([text, pieces, read, {**snapshot, "digest": ""}, repr(events)])
 
 
 def digest(lines: Iterator[str]) -> str:

@@ -62,21 +62,14 @@ def made(number: int) -> Made:
     """The template of that number."""
     draw = random.Random(number)
     pick = {
-        "turns": draw.choice(list(TURNS)),
-        "thoughts": draw.choice([*THOUGHTS, "none", "none"]),
-        "contents": draw.choice([*CONTENTS, "plain", "plain", "plain", "plain"]),
-        "calls": draw.choice(list(CALLS)),
-        "values": draw.choice([*VALUES, "mixed", "mixed", "mixed"]),
-        "arguments": draw.choice([*ARGUMENTS, "object"]),
-        "between": draw.choice([*BETWEEN, "", "\n"]),
-        "behind": draw.choice([*BEHIND, "", ""]),
-        "order": draw.choice(ORDERS),
-        "header": draw.choice(["once", "once", "once", "each part", "each call"]),
-        "strip": draw.choice(["", "", "", " | trim"]),
-        "system": draw.choice(["tools", "tools", "nothing"]),
-        "prompt": draw.choice(["asked", "asked", "asked", "always"]),
-        "escaped": draw.choice(ESCAPED),
-    }
+        "turns": draw.choice(list(TURNS)), "thoughts": draw.choice([*THOUGHTS, "none", "none"]),
+        "contents": draw.choice([*CONTENTS, "plain", "plain", "plain", "plain"]), "calls": draw.choice(list(CALLS)),
+        "values": draw.choice([*VALUES, "mixed", "mixed", "mixed"]), "arguments": draw.choice([*ARGUMENTS, "object"]),
+        "between": draw.choice([*BETWEEN, "", "\n"]), "behind": draw.choice([*BEHIND, "", ""]),
+        "order": draw.choice(ORDERS), "header": draw.choice(["once", "once", "once", "each part", "each call"]),
+        "strip": draw.choice(["", "", "", " | trim"]), "system": draw.choice(["tools", "tools", "nothing"]),
+        "prompt": draw.choice(["asked", "asked", "asked", "always"]), "escaped": draw.choice(ESCAPED),
+    }  # fmt: skip
     if pick["order"].endswith("content") or pick["header"] == "each call":
         pick["behind"] = pick["behind"].replace("</s>", "")  # it ends the turn, and more of the turn follows
     return Made(number, pick, _source(pick), TURNS[pick["turns"]][2])

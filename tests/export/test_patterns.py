@@ -22,6 +22,7 @@ from tests.export.measuring import WRITTEN, tool
 from toolgram.export import TARGETS
 from toolgram.export.digits import integers, numbers
 from toolgram.export.ecmascript import FORMATS, NotAPattern, check_pattern, matches, pattern_text
+from toolgram.limits import MAX_PATTERN_DEPTH
 
 jsonschema_rs = pytest.importorskip("jsonschema_rs")
 pytest.importorskip("llguidance")
@@ -36,7 +37,8 @@ PATTERNS = (
     r"^\cA$", r"^\u{1F600}$", r"^\u00e9$", r"^\x41", r"^\d$", r"^\w+$", r"^\s$", r"^\S+$", r"^[\w-]+$",
     r"^[^\]]$", r"^[a-z\d]{2,3}$", r"^(?:ab)+$", r"^(?<pet>cat|dog)$", r"a|^$", r"^.$", r"^[\s\S]$", r"^a??1?$", r"\/",
     r"^[^]$", r"^[\b\-]$", "b", "^b", "b$", "^a|b$", r"^a\$", r"[\]|]x", "^(a|b)c?$", "^(?:ab){2,3}$", r"^\d+\w*$",
-    "^[^a-c]+$", "^.*x.?$", "(^a|b)", "^a*?b+?$", "", "^$", r"^\s[\W\d]$", *FORMATS.values(),
+    "^[^a-c]+$", "^.*x.?$", "(^a|b)", "^a*?b+?$", "", "^$", r"^\s[\W\d]$", "^(?:a|[]{2})$",
+    "(" * MAX_PATTERN_DEPTH + "a" + ")" * MAX_PATTERN_DEPTH, *FORMATS.values(),
 )  # fmt: skip
 
 
@@ -48,6 +50,7 @@ def test_a_pattern_matches_what_ecmascript_says(pattern: str) -> None:
         r"^[^]$": lambda text: len(text) == 1,
         r"^\p{gc=Nd}$": lambda text: len(text) == 1 and text.isdecimal(),
         r"^[\b\-]$": lambda text: text == "-",
+        "^(?:a|[]{2})$": lambda text: text == "a",
         r"^\u{1F600}$": lambda text: text == "😀",
     }
     found = [*filter(expected.get(pattern, partial(jsonschema_rs.is_valid, {"pattern": pattern})), TEXTS)]

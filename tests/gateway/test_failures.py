@@ -205,13 +205,17 @@ def test_a_row_of_which_a_part_was_written(tmp_path: Path, monkeypatch: pytest.M
     assert path.read_text().splitlines() == ['{"out', '{"output": 1}']
 
 
-def test_a_mistake_of_the_gateway_ends_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_the_gateway_ends_a_stream(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(Turn, "_note", lambda *_: 1 / 0)
     with gateway_to(Script()) as (address, _):
         for path in BODIES:
             last = stream_of(address, path)[-1]
             assert "internal error: ZeroDivisionError" in last.get("response", last)["error"]["message"]
             assert post(address + path, json=BODIES[path]).status_code == 500
+    logged = [record for record in caplog.records if record.name == "toolgram.gateway" and record.exc_info]
+    assert len(logged) >= len(BODIES)
 
 
 def test_what_cannot_begin() -> None:

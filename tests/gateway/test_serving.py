@@ -101,6 +101,7 @@ def test_one_command_from_start_to_end(tmp_path: Path) -> None:
         (choice,) = client.chat.completions.create(model="any", messages=messages, tools=TOOLS).choices
         script.texts = BROKEN
         (failed,) = client.chat.completions.create(model="any", messages=messages, tools=TOOLS).choices
+        assert "server" not in get(f"{address}/v1/models").headers
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=30)[1]
     assert choice.finish_reason == "tool_calls"

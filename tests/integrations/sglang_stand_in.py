@@ -38,14 +38,9 @@ class BaseFormatDetector:
 
 class BaseReasoningFormatDetector:
     def __init__(
-        self,
-        think_start_token: str,
-        think_end_token: str,
-        force_reasoning: bool = False,
-        stream_reasoning: bool = True,
-        reasoning_default: str = "always",
-        force_nonempty_content: bool = False,
-    ) -> None:
+        self, think_start_token: str, think_end_token: str, force_reasoning: bool = False,
+        stream_reasoning: bool = True, reasoning_default: str = "always", force_nonempty_content: bool = False,
+    ) -> None:  # fmt: skip
         self.think_start_token, self.think_end_token = think_start_token, think_end_token
         self.stream_reasoning, self.reasoning_default = stream_reasoning, reasoning_default
         self._in_reasoning = force_reasoning

@@ -259,3 +259,5 @@ def test_the_limit_of_digits_does_not_depend_on_the_deltas(written: str, size: i
     for digits in ("1" * size, "9_" * (size - 1) + "9"):
         failure = check_widely(toolgram.get_format("lfm2"), LISTED % (written % digits), TOOLS)
         assert failure is None, failure.kind
+        read = toolgram.get_format("llama4_pythonic").parse(f"[f({written % digits})]", tools=TOOLS)
+        assert read.malformed or size == MAX_DIGITS or not written.startswith("a=")

@@ -101,22 +101,15 @@ class Builder:
         states = dict.fromkeys(
             edge.dest for edge in self.every if _ends_arguments(edge) and not self._is_text(edge.dest)
         )
-        every = [edge for state in states for edge in self.paths.edges.get(state, ())]
         found: dict[str, list[Edge]] = {}
         for state in states:
             own = self.paths.edges.get(state, [])
+            begun = {edge.trigger for edge in own}
             also = [
-                replace(edge, source=state, actions=self.rows[state][edge.trigger].actions)
-                for edge in self._fitting(state, every)
-                if edge.trigger != END
-            ]
-            begun = {edge.trigger for edge in [*own, *also]}
-            if state in self.ended:  # another call may begin as it does in text
-                also += [
-                    replace(edge, source=state, lead="")
-                    for edge in self._fitting(state, self.pooled)
-                    if edge.trigger not in begun and self.spec.states[edge.dest].meaning != "reasoning"
-                ]
+                replace(edge, source=state, lead="")
+                for edge in (self._fitting(state, self.pooled) if state in self.ended else ())
+                if edge.trigger not in begun and self.spec.states[edge.dest].meaning != "reasoning"
+            ]  # another call may begin as it does in text
             found[state] = list(dict.fromkeys([*own, *also]))
         return found
 

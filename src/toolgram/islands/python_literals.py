@@ -344,7 +344,7 @@ class PythonScanner:
             self.broken = True
             return pos
         self._parts.append(WORDS[self._held])
-        self.started = self.started or self._then == "after"
+        self.started = True
         self._end_scalar()
         return pos
 
@@ -360,7 +360,7 @@ class PythonScanner:
                 self._digits, self.broken = MAX_DIGITS, True
                 if end > pos:
                     self._parts.append(text[pos:end])
-                self.started = self.started or self._then == "after"
+                self.started = True
                 return end
         self._state, written = step
         if written is None:

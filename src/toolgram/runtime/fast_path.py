@@ -249,8 +249,8 @@ class Python(Arguments):
 
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     """Return the path that the next delta may take, or None if the readers have to read it."""
-    reader, index = stream.reader, stream.calls.index
-    if stream.source.prefix_characters or stream.events.mention.withheld is not None:
+    reader, index, mention = stream.reader, stream.calls.index, stream.events.mention
+    if stream.source.prefix_characters or mention.withheld is not None or mention.quoted_to:
         return None
     if reader == "text":
         return _text(stream, builder)
@@ -258,7 +258,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
         return None
     if reader == "value":
         return _value(stream, builder)
-    if reader == "arguments" and stream.source.transcoding is None:
+    if reader == "arguments":
         return Json(stream, builder, index)
     if reader == "repaired":
         return _repaired(stream, builder, index)

@@ -86,7 +86,8 @@ class _Reading:
     _members: dict[str, str] | None = None  # or one by one
     _key = ""  # of the argument that is read
     _parameters: Parameters | None = None  # declared for the call
-    _python = _repairs = False  # the envelope is in Python's spelling; it may be repaired
+    _python: bool  # the envelope is in Python's spelling
+    _repairs: bool  # it may be repaired
     _ends_in_text = False  # the content comes after the calls
 
     def __init__(self, program: Program, text: str, tools: Tools, ended: bool, place: Place, marked: bool) -> None:
