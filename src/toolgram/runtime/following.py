@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolgram.limits import LONGEST_WORD
+from toolgram.limits import BLANKS, LONGEST_WORD
 
 ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing between markers
 # A quote or a backslash on the line on which arguments end: no text begins so, and the string before the bracket ended
@@ -12,8 +12,9 @@ ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing be
 goes_on = re.compile(r"[ \t]{0,64}+[\\\"']").match
 may_go_on = re.compile(r"[ \t]{0,64}+\Z").match
 # In an envelope, a quote after a value begins a key, of which the comma is missing; if not, an earlier quote was odd.
-is_key = re.compile(rf"""(["'])\w{{1,{LONGEST_WORD}}}+\1[ \t\r\n]{{0,64}}+:""").match
-may_be_key = re.compile(rf"""["'](?:\w{{1,{LONGEST_WORD}}}+(?:["'][ \t\r\n]{{0,64}}+)?)?\Z""").match
+_KEY_BEGUN = rf"""(["'])\w{{1,{LONGEST_WORD}}}+"""
+is_key = re.compile(rf"{_KEY_BEGUN}\1{BLANKS}:").match
+may_be_key = re.compile(rf"(?:[\"']|{_KEY_BEGUN}(?:\1{BLANKS})?)\Z").match
 _json_blanks = re.compile(r"[ \t\r\n]*+").match
 _any_blanks = re.compile(r"\s*+").match
 _blanks = re.compile(r"[ \t\r\n\f]*+").match
