@@ -52,7 +52,8 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
     mention = stream.events.mention
     if mention.withheld is not None:
         mention.withheld.keep(text, len(stream.buffer))
-    mention.quoted_to = min(max(0, mention.quoted_to - len(text) + len(stream.buffer)), len(stream.buffer))
+    if mention.quoted_to:
+        mention.quoted_to = min(max(0, mention.quoted_to - len(text) + len(stream.buffer)), len(stream.buffer))
 
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
