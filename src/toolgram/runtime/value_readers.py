@@ -129,26 +129,32 @@ def _read_damaged_opener(stream: Stream, symbol: Symbol, text: str, begin: int, 
     """See whether a damaged opening marker of an argument may follow a closing marker: most of the marker is there, and
     the name of a declared argument. Then the value has two readings, and breaks. Return the position, WAIT, or None if
     it does not break."""
-    declared, openers = stream.calls.declared(), _openers_after(stream.state, symbol.trigger)
-    keys = [key for key in declared.types if stream.calls.may_have(key)] if declared is not None else []
-    at = end_of_blanks(text, end)
-    if not (keys and openers) or at - end > MOST_BLANKS:
+    calls, openers = stream.calls, _openers_after(stream.state, symbol.trigger)
+    declared, at = calls.declared(), end_of_blanks(text, end)
+    if declared is None or not openers or at - end > MOST_BLANKS:
         return None
-    most = max(map(len, openers)) + _MOST_INSERTED
-    near = text[at : at + most + max(map(len, keys)) + 1]
-    for found in re.finditer(rf"(?:{'|'.join(map(re.escape, keys))})(?!\w)", near):
-        whole = found.end() < len(near) or final
-        if whole and found.start() <= most and any(_is_like(near[: found.start()], each) for each in openers):
+    last = at + max(map(len, openers)) + _MOST_INSERTED  # where the name may begin
+    for pos in range(at, min(last, len(text) - 1) + 1):
+        ends = _end_of_key(text, pos)
+        key = text[pos:ends] if ends < len(text) or final else ""
+        if key in declared.types and calls.may_have(key) and _is_like(text[at:pos], openers):
             stream.unexpected_input()
             return begin
-    return stream.wait(text[begin:]) if at + len(near) == len(text) and not final else None
+    return None if final or _end_of_key(text, last) < len(text) else stream.wait(text[begin:])
 
 
-def _is_like(text: str, marker: str) -> bool:
-    """Return whether a text may be a damaged marker."""
+_key_at = re.compile(rf"[\w$.\-]{{0,{LONGEST_WORD}}}+").match
+
+
+def _end_of_key(text: str, pos: int) -> int:
+    return _key_at(text, pos).end()  # type: ignore[union-attr]
+
+
+def _is_like(text: str, markers: Iterable[str]) -> bool:
+    """Return whether a text may be one of the markers, damaged."""
     from difflib import SequenceMatcher
 
-    return SequenceMatcher(None, text, marker).ratio() >= _LEAST_ALIKE
+    return any(SequenceMatcher(None, text, marker).ratio() >= _LEAST_ALIKE for marker in markers)
 
 
 @lru_cache(maxsize=256)
