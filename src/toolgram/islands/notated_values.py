@@ -93,8 +93,8 @@ class NotatedScanner:
 
     @property
     def stops(self) -> str:
-        """What may begin the closing quote of a string that only this quote ends, or a key after it; else ""."""
-        return f"{self._quotes[1][0]}," if self._state == STRING else ""
+        """The first character of the closing quote, in a string that only this quote ends; else ""."""
+        return self._quotes[1][0] if self._state == STRING else ""
 
     @property
     def lacks_brackets(self) -> bool:

@@ -235,6 +235,11 @@ class Calls:
         known = declared is None or declared.open or key.rstrip() in declared.types
         return known and key.rstrip() not in (self.keys or ())
 
+    def may_have_more(self) -> bool:
+        """Return whether the open call may have another argument than those that it has."""
+        declared = self.declared()
+        return declared is None or declared.open or len(self.keys or ()) < len(declared.types)
+
     def types(self, told: bool) -> Types:
         """Return the types of the current argument by its declaration. `told`: its markers state the type."""
         if self.wrapper is not None:

@@ -293,6 +293,8 @@ def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
     if state.echo or (argument is not None and (argument.again or argument.wrapper is not None)):
         return None
     stops = getattr(value, "stops", "")
+    if stops and stream.calls.may_have_more():
+        stops += ","  # before a key
     if stops and not (pieces or (stream.buffer and not state.literals)):
         return Run(stream, builder, *found_first(state, stops), "")
     if type(value) is not TaggedValue or "value_end" in state.row:

@@ -403,7 +403,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
             closes = symbol is not None and symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end)
             if closes and symbol is not None:
                 return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
-            key = None if final else _key_begins(text, pos, begin)
+            key = None if final or not stream.calls.may_have_more() else _key_begins(text, pos, begin)
             begin = begin if key is None else key.start()
             at = _take(stream, value, text, pos, begin if symbol is None else end)
             _see_keys(stream, value, text, pos, at)
