@@ -521,7 +521,6 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
     if _closer_is_at(stream, text, pos):
         stream.events.note("unclosed_arguments", stream.calls.key)
         _say(stream, value.close(), "")
-        _end_alone(stream, value)
         return pos
     run = _closing_run(text, pos)
     end = run.end() if run is not None else pos

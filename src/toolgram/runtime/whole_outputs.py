@@ -325,10 +325,9 @@ class _Reading:
 
     def _begin_argument(self, value: str) -> None:
         program, declared, key = self._program, self._parameters, value.rstrip()
-        marked = value.startswith(self._place.state.before) if self._place.state.before else False
         if self._members is None or key in self._members or key in program.wrapped or not key or '"' in key:
             raise Unusual
-        if marked or program.holds_marker(value) or "\\" in key or not key.isprintable():
+        if program.holds_marker(value) or "\\" in key or not key.isprintable():
             raise Unusual
         if declared is not None and not declared.open and key not in declared.types:
             raise Unusual

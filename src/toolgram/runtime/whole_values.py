@@ -205,9 +205,6 @@ def _value_to_marker(value: MarkedValue, raw: str) -> str:
 def _closes(state: StateProgram, symbol: Symbol, text: str, end: int, names: frozenset[str]) -> bool:
     """Return whether a marker that ends at `end` closes its value, by what follows it."""
     look = state.looks.get(symbol.trigger)
-    again = state.again.match(text, end) if state.again is not None else None
-    if again is not None and again.end() > end:
-        return False
     if look is None:
         return symbol.kind == TERMINAL
     move = state.row.get(symbol.trigger)
