@@ -9,6 +9,8 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,10 @@ import toolgram
 from tests.clauses import in_pieces
 from tests.export.schema_pool import pool
 from tests.fuzz import text_of, tools
+from tests.suite_told import suite
 from toolgram.export import TARGETS
 
+FAMILY = itemgetter("family")
 KEPT = Path(__file__).with_name("same.json")
 SCHEMAS = sorted(pool().items())
 ASKED: list[dict[str, Any]] = [
@@ -27,6 +31,10 @@ ASKED: list[dict[str, Any]] = [
     {"tool_choice": ["f_1"], "open_objects": True}, {"tool_choice": "none", "json_schema": SCHEMAS[7][1]},
 ]  # fmt: skip
 TEXTS = 500
+CASES = {
+    family: [case for case in cases if case["level"] != "core"]
+    for family, cases in groupby(sorted(suite.load_cases(), key=FAMILY), FAMILY)
+}
 ENDS = (None, "stop", "length", "tool_calls")
 
 
@@ -42,11 +50,18 @@ def exports(name: str) -> Iterator[str]:
                 yield str(error)
 
 
-def readings(name: str) -> Iterator[str]:
-    """What is read in broken outputs: whole, in pieces, and from a snapshot before one of them."""
-    fmt, rng = toolgram.get_format(name), random.Random(f"same {name}")
+def texts(name: str, rng: random.Random) -> Iterator[tuple[str, Any, str | None]]:
+    """Broken outputs, and those of the suite that deviate, each with its functions and its finish reason."""
     for at in range(TEXTS):
-        text, given, end = text_of(name, rng), (None, tools())[at % 2], ENDS[at // 2 % 4]
+        yield text_of(name, rng), (None, tools())[at % 2], ENDS[at // 2 % 4]
+    for case in CASES.get(name, ()):
+        yield case["text"], case.get("tools"), case["finish_reason"]
+
+
+def readings(name: str) -> Iterator[str]:
+    """What is read in outputs: whole, in pieces, and from a snapshot before one of them."""
+    fmt, rng = toolgram.get_format(name), random.Random(f"same {name}")
+    for at, (text, given, end) in enumerate(texts(name, rng)):
         parsers = [fmt.parser(given, call_ids=lambda: "id", strict=at % 8 == 7) for _ in range(2)]
         pieces = in_pieces(text, rng)
         parsers[0].feed(text)

@@ -34,21 +34,11 @@ class Source:
 
 
 SOURCES = (
-    Source(
-        "llama-cpp-python",
-        "0.3.36",
-        "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
-        "vendor/llama.cpp/models/templates",
-        "scikit_build_core/build.py",
-    ),
-    Source(
-        "vllm",
-        "0.24.0",
-        "0862453adc1f3339f1a0c9dca1179c34d6ed6e118f87b6e5bddd120af614ac66",
-        "examples",
-        "setuptools/build_meta.py",
-    ),
-)
+    Source("llama-cpp-python", "0.3.36", "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e",
+           "vendor/llama.cpp/models/templates", "scikit_build_core/build.py"),
+    Source("vllm", "0.24.0", "0862453adc1f3339f1a0c9dca1179c34d6ed6e118f87b6e5bddd120af614ac66", "examples",
+           "setuptools/build_meta.py"),
+)  # fmt: skip
 
 BACKEND = """
 from pathlib import Path

@@ -214,8 +214,6 @@ class Calls:
     def unwrap(self, source: str) -> None:
         """End a value that may be the object of all arguments: it is if one of its members is declared."""
         written, declared = "".join(self.wrapper or ()), self.declared()
-        if self.argument is not None:
-            self.argument.wrapper = None
         members = json.loads(written)
         named = declared.types.keys() if declared is not None else ()
         if not isinstance(members, dict) or (members and not any(key in named for key in members)):
