@@ -22,6 +22,7 @@ from tests.export.schema_pool import pool
 from tests.fuzz import text_of, tools
 from tests.suite_told import suite
 from toolgram.export import TARGETS
+from toolgram.runtime.whole_outputs import whole_message
 
 FAMILY = itemgetter("family")
 KEPT = Path(__file__).with_name("same.json")
@@ -59,21 +60,22 @@ def texts(name: str, rng: random.Random) -> Iterator[tuple[str, Any, str | None]
 
 
 def readings(name: str) -> Iterator[str]:
-    """What is read in outputs: whole, in pieces, and from a snapshot before one of them."""
+    """What is read in outputs: whole, in pieces, and from a snapshot before one of them; and in which way."""
     fmt, rng = toolgram.get_format(name), random.Random(f"same {name}")
     for at, (text, given, end) in enumerate(texts(name, rng)):
         parsers = [fmt.parser(given, call_ids=lambda: "id", strict=at % 8 == 7) for _ in range(2)]
         pieces = in_pieces(text, rng)
         parsers[0].feed(text)
         half = len(pieces) // 2
-        events = [event for piece in pieces[:half] for event in parsers[1].feed(piece)]
+        events = [(parsers[1].feed(piece), type(parsers[1]._path).__name__) for piece in pieces[:half]]
         snapshot = parsers[1].snapshot()
         parsers.append(fmt.restore(snapshot, given, lambda: "id"))
-        events += [event for parser in parsers[1:] for piece in pieces[half:] for event in parser.feed(piece)]
+        events += [(parser.feed(piece), "") for parser in parsers[1:] for piece in pieces[half:]]
         for parser in parsers:
             parser.close(end)
         read = [parser.message.to_dict() for parser in parsers]
-        yield json.dumps([text, pieces, read, {**snapshot, "digest": ""}, repr(events)])
+        plain = whole_message(fmt.program, text, given, lambda: "id", end) is not None
+        yield json.dumps([text, pieces, read, {**snapshot, "digest": ""}, repr(events), plain])
 
 
 def digest(lines: Iterator[str]) -> str:

@@ -11,6 +11,7 @@ from tests.export.engines import NEEDED, plain_engines
 from tests.export.measuring import WRITTEN, tool
 from tests.export.schema_pool import TEXT, chained, nested
 from toolgram import ToolgramError
+from toolgram.limits import MOST_COUNTED
 
 pytestmark = NEEDED
 
@@ -84,6 +85,12 @@ def test_many_functions() -> None:
         assert len(toolgram.get_format("minimax_m2").export(target, tools).text) < MOST_TEXT // 10
     assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
     tracemalloc.stop()
+
+
+def test_a_large_count_is_not_enforced_and_said_so() -> None:
+    many = {"a": {"type": "array", "items": TEXT, "minItems": MOST_COUNTED + 2}}
+    notes = toolgram.get_format("hermes").export("gbnf", [tool("f", many)]).notes
+    assert any(f"more than {MOST_COUNTED}" in note for note in notes)
 
 
 def test_of_many_optional_members_each_may_be_written() -> None:

@@ -83,6 +83,10 @@ CIRCLE = {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, 
             {"type": "string", "minLength": 2, "maxLength": 4},
         ),
         (CIRCLE, {"type": "string"}),
+        (
+            {"type": "object", "properties": {"a": {}, "b": {}}, "propertyNames": {"pattern": "^a"}},
+            {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+        ),
     ],
 )
 def test_what_is_said_twice_is_one(schema: dict[str, Any], form: dict[str, Any]) -> None:

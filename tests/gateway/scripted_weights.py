@@ -95,17 +95,13 @@ def _save(folder: Path, size: int, spoken: Mapping[str, Sequence[int]], keys: Ma
     one = np.ones(width, np.float32)
     layer = "model.layers.0"
     tensors = {
-        "model.embed_tokens.weight": embedding,
-        "model.norm.weight": one,
-        "lm_head.weight": last,
-        f"{layer}.input_layernorm.weight": one,
-        f"{layer}.post_attention_layernorm.weight": one,
-        f"{layer}.self_attn.q_proj.weight": nothing,
-        f"{layer}.self_attn.k_proj.weight": nothing,
+        "model.embed_tokens.weight": embedding, "model.norm.weight": one, "lm_head.weight": last,
+        f"{layer}.input_layernorm.weight": one, f"{layer}.post_attention_layernorm.weight": one,
+        f"{layer}.self_attn.q_proj.weight": nothing, f"{layer}.self_attn.k_proj.weight": nothing,
         f"{layer}.self_attn.v_proj.weight": value,
         f"{layer}.self_attn.o_proj.weight": np.eye(width, dtype=np.float32) * _CARRIED,
         **{f"{layer}.mlp.{name}_proj.weight": nothing for name in ("gate", "up", "down")},
-    }
+    }  # fmt: skip
     made = {name: np.ascontiguousarray(each) for name, each in tensors.items()}
     save_file(made, folder / "model.safetensors", {"format": "pt"})
     heads = {f"num_{kind}_heads": width // _ONE_HEAD for kind in ("attention", "key_value")}

@@ -185,16 +185,11 @@ def walks(name: str) -> Walks:
         for state, number in numbers.items()
     }
     return Walks(
-        spec,
-        numbers[dfa.initial_state],
-        edges,
-        {number: to_end[state] for state, number in numbers.items()},
-        _texts(spec),
-        _python_after(spec),
-        any(state.typed in ("json", "notated", "elements") for state in spec.states.values()),
-        _call_objects(spec),
+        spec, numbers[dfa.initial_state], edges, {number: to_end[state] for state, number in numbers.items()},
+        _texts(spec), _python_after(spec),
+        any(state.typed in ("json", "notated", "elements") for state in spec.states.values()), _call_objects(spec),
         spec.notation[1] if any(state.typed == "elements" for state in spec.states.values()) else "",
-    )
+    )  # fmt: skip
 
 
 def _python_after(spec: Spec) -> frozenset[str]:

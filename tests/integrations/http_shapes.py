@@ -187,22 +187,16 @@ def _named(name: str) -> Shape:
         specials = (*specials, *(text for text in _THINK if text in literals))
         specials = (*specials, *(each for text in literals for each in _LIKE_A_TOKEN.findall(text)))
     return Shape(
-        f"toolgram_{name}",
-        f"toolgram_{name}",
-        (lambda turn: writer(replace(turn, reasoning=""))) if writer is not None else None,
-        "<|im_end|>",
-        tuple(text for text in specials if text.startswith(("<", "["))),
-        _QWEN,
+        f"toolgram_{name}", f"toolgram_{name}",
+        (lambda turn: writer(replace(turn, reasoning=""))) if writer is not None else None, "<|im_end|>",
+        tuple(text for text in specials if text.startswith(("<", "["))), _QWEN,
         **{"theirs": _theirs(name, thinks), **_FOR_THEIRS.get(name, {})},
-        examples=tuple(prefix + output for prefix, output in pairs),
-        whole=writer,
-        can_write=partial(can_write, name),
-        thinks=thinks,
-        begun=begun,
+        examples=tuple(prefix + output for prefix, output in pairs), whole=writer, can_write=partial(can_write, name),
+        thinks=thinks, begun=begun,
         around_text=(*_around_text(writer), *_AROUND_MESSAGES.get(name, ())) if writer is not None else (),
         begins_with_name=name == "glm4",  # in its own template the role is a token
         sibling=name in _siblings(),
-    )
+    )  # fmt: skip
 
 
 def _stopped(name: str) -> Callable[[Turn], str] | None:

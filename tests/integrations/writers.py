@@ -250,16 +250,10 @@ def _lines(write: Write) -> Write:
 # --- the formats ----------------------------------------------------------------------------------------------------
 
 _MAKERS: dict[str, Callable[..., Any]] = {
-    "object": _object,
-    "named": _named,
-    "tags": _tags,
-    "parameter": _parameter,
-    "invoke": _invoke,
-    "key_value": _key_value,
-    "noted": _noted,
-    "element": lambda mark: partial(_element, mark),
+    "object": _object, "named": _named, "tags": _tags, "parameter": _parameter, "invoke": _invoke,
+    "key_value": _key_value, "noted": _noted, "element": lambda mark: partial(_element, mark),
     "section_of_xml": lambda: lambda key, given: f'<param name="{key}">{_section_of_xml(given)}</param>',
-}
+}  # fmt: skip
 _CALLS: dict[str, Any] = {
     "apertus": _apertus, "beam": _beam, "cohere": _cohere, "horizon": _horizon, "inkling": _inkling,
     "kimi_k3": _kimi_k3, "muse": _muse, "python": _python,

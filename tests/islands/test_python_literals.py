@@ -17,7 +17,7 @@ from tests.properties.selection import quarter
 from tests.tables import table
 from tests.work import at_most
 from toolgram.islands.python_literals import PythonScanner
-from toolgram.limits import MAX_DIGITS
+from toolgram.limits import MAX_DIGITS, MOST_BETWEEN
 
 
 @dataclass
@@ -261,3 +261,11 @@ def test_the_limit_of_digits_does_not_depend_on_the_deltas(written: str, size: i
         assert failure is None, failure.kind
         read = toolgram.get_format("llama4_pythonic").parse(f"[f({written % digits})]", tools=TOOLS)
         assert read.malformed or size == MAX_DIGITS or not written.startswith("a=")
+
+
+def test_a_key_without_quotes_waits_for_its_colon_up_to_a_limit() -> None:
+    for size in (MOST_BETWEEN, MOST_BETWEEN + 1):
+        parser = toolgram.get_format("lfm2").parser()
+        for piece in ("<|tool_call_start|>[f(a={" + "k".ljust(size), ": 1})]<|tool_call_end|>"):
+            parser.feed(piece)
+        assert len(parser.message.tool_calls) == (size == MOST_BETWEEN)
