@@ -65,6 +65,7 @@ def form_of(schema: dict[str, Any], only: str = "") -> tuple[Any, list[str]]:
     return normal_form(schema, "f", notes.append, only), notes
 
 
+CLOSED, A_AND_B = {"additionalProperties": False}, {"type": "object", "properties": {"a": {}, "b": {}}}
 CIRCLE = {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "string"}]}}}
 
 
@@ -83,10 +84,8 @@ CIRCLE = {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, 
             {"type": "string", "minLength": 2, "maxLength": 4},
         ),
         (CIRCLE, {"type": "string"}),
-        (
-            {"type": "object", "properties": {"a": {}, "b": {}}, "propertyNames": {"pattern": "^a"}},
-            {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
-        ),
+        ({**A_AND_B, "propertyNames": {"pattern": "^a"}}, {**A_AND_B, "properties": {"a": {}}, **CLOSED}),
+        ({**A_AND_B, "propertyNames": False}, {"type": "object", **CLOSED}),
     ],
 )
 def test_what_is_said_twice_is_one(schema: dict[str, Any], form: dict[str, Any]) -> None:
