@@ -12,7 +12,8 @@ from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import BLANKS, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
-from toolgram.program.state import PASSED, STRAY, TERMINAL, StateProgram, Symbol, next_symbol
+from toolgram.program.look_ahead import partial_pattern
+from toolgram.program.state import CALL, PASSED, STRAY, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.calls import KEYED, OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
 from toolgram.runtime.event_buffer import SYNTAX
@@ -403,8 +404,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
             closes = symbol is not None and symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end)
             if closes and symbol is not None:
                 return _end_string(stream, cast("NotatedScanner", value), symbol, text, pos, begin, end)
-            key = None if final or not stream.calls.may_have_more() else _key_begins(text, pos, begin)
-            begin = begin if key is None else key.start()
+            begin = begin if final else _begun_in_string(stream, text, pos, begin)
             at = _take(stream, value, text, pos, begin if symbol is None else end)
             _see_keys(stream, value, text, pos, at)
             if symbol is None and at == begin < len(text):
@@ -469,12 +469,31 @@ _key_in_string = re.compile(f"{_KEY}:").finditer
 _key_begins = re.compile(rf"{_KEY}\Z").search
 
 
+@lru_cache(maxsize=256)
+def _call_openers(program: Program) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return expressions for the markers that open calls, and for a beginning of one at the end."""
+    pairs = [pair for state in program.states.values() for pair in zip(state.symbols, state.literals, strict=False)]
+    openers = {text for symbol, text in pairs if symbol.opens == CALL}
+    whole, begun = "|".join(map(re.escape, sorted(openers))), partial_pattern(openers)
+    return re.compile(whole or "(?!)"), re.compile(rf"(?:{begun or '(?!)'})\Z")
+
+
+def _begun_in_string(stream: Stream, text: str, pos: int, end: int) -> int:
+    """Return where a key or a call may have begun in a part of a string that ends at `end`; `end` if none has."""
+    key = _key_begins(text, pos, end) if stream.calls.may_have_more() else None
+    call = _call_openers(stream.program)[1].search(text, pos, end)
+    return min([found.start() for found in (key, call) if found is not None], default=end)
+
+
 def _see_keys(stream: Stream, value: Value, text: str, pos: int, end: int) -> None:
-    """Note whether a string holds the key of another argument: then its quote may be missing before the key."""
+    """Note whether a string holds the key of another argument, or a call: its quote may be missing before that."""
     argument = _argument(stream)
     if not _in_quotes(value):
         argument.seen &= ~KEYED
-    elif any(stream.calls.may_have(found[1]) for found in _key_in_string(text, pos, end)):
+        return
+    calls = _call_openers(stream.program)[0].finditer(text, pos, end)
+    keyed = any(stream.calls.may_have(found[1]) for found in _key_in_string(text, pos, end))
+    if keyed or any(stream.is_token(found[0], text, found.start()) for found in calls):
         argument.seen |= KEYED
 
 
@@ -483,7 +502,7 @@ def _end_string(
 ) -> int:
     """End a string without its quote at the closing marker of the call, or before brackets that match open ones."""
     _see_keys(stream, value, text, pos, begin)
-    # a key is in it, or one of the earlier quotes may be the missing one
+    # a key or a call is in it, or one of the earlier quotes may be the missing one
     if _argument(stream).seen & KEYED or (value.quote == '"' and value.repairs):
         if begin > pos:
             _take(stream, value, text, pos, begin, final=True)
