@@ -30,7 +30,7 @@ def answer(content: str | None, reasoning: str | None, calls: list[Any]) -> Answ
     made = []
     for name, given in calls:
         arguments = given if isinstance(given, str) else json.dumps(given)
-        made.append({"name": name or "", "arguments": arguments, "status": _status(arguments)})
+        made.append({"name": str(name or ""), "arguments": arguments, "status": _status(arguments)})
     return {"content": content or None, "reasoning": reasoning or None, "calls": made}
 
 
