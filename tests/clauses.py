@@ -3,7 +3,7 @@
 Strategy: a text is read by several parsers of their own (whole, by character, in random pieces), no state shared or
 copied. The merged events must be the same, give the text back, and end each call; a `complete` call has an object of
 arguments, and where a beginning of the text was closed with "length", no call that it completed is another in the
-whole, but for one whose closing brace was in a string, as the next character says. A failure belongs to a
+whole, but for one whose closing brace was in a string, as the next character on its line says. A failure belongs to a
 class: the clause, and the first events that differ.
 """
 
@@ -59,7 +59,7 @@ class Reading:
             return False
         if status == "truncated":
             return "```" in sources(self.events)
-        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip()
+        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip(" \t")
         return self._is_bare(index) or after.startswith(("\\", '"', "'"))
 
     def _is_bare(self, index: int) -> bool:
@@ -174,6 +174,7 @@ def _certain(fmt: toolgram.Format, text: str, promised: Promised) -> Promised:
 
 
 def in_pieces(text: str, rng: random.Random) -> list[str]:
+    """The text, cut at a few random places."""
     cuts = sorted(rng.randint(0, len(text)) for _ in range(rng.choice((1, 3, 8))))
     return [text[one:other] for one, other in pairwise([0, *cuts, len(text)])]
 
