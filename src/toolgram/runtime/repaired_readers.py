@@ -201,15 +201,14 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
     if text[pos] in "\"'" and reader == "envelope" and scanner.state == AFTER_MEMBER and not is_key(text, pos):
         if may_be_key(text, pos) and not final:
             return stream.wait(text[pos:])
-        _refuse_quote(stream, cast(Envelope, stream.island))
+        _refuse_quote(stream)
         return pos
     return read_closer(stream, text, pos) if reader == "arguments" and scanner.is_after_value else None
 
 
-def _refuse_quote(stream: Stream, envelope: Envelope) -> None:
-    """Handle a quote after a value that begins no key. On the line of the value, arguments ended too early."""
-    read = envelope.source + "".join(cast(Transcoding, stream.source.transcoding).pieces)
-    if stream.calls.index is not None and "\n" not in read[len(read.rstrip()) :]:
+def _refuse_quote(stream: Stream) -> None:
+    """Handle a quote after a value that begins no key: the arguments, if any were read, ended too early."""
+    if stream.calls.index is not None:
         stream.calls.end("malformed")
         stream.fail()
     else:
