@@ -146,10 +146,10 @@ def test_the_page_beside_json_repair_is_not_older_than_the_code() -> None:
     assert part(PAGE, *PART) == table(counts())
 
 
-@pytest.mark.parametrize("size", [1, 3, 10_000])
-def test_a_repair_in_a_list_ends_where_its_call_does(size: int) -> None:
-    """No comma after arguments, and a key that is not known: the arguments ended too early. The list is read on."""
-    text = '[TOOL_CALLS][{"name": "a", "arguments": "{}"\n "f" , "arguments": "{}"}, {"name": "b", "arguments": {}}]'
+@pytest.mark.parametrize(("size", "blank", "names"), [(1, "\n", "ab"), (9, "\n", "ab"), (1, " ", "b"), (9, " ", "b")])
+def test_a_repair_in_a_list_ends_where_its_call_does(size: int, blank: str, names: str) -> None:
+    """No comma after arguments, and no known key: on their line, they ended too early. The list is read on."""
+    text = f'[TOOL_CALLS][{{"name": "a", "arguments": "{{}}"{blank}"f" , "x": 1}}, {{"name": "b", "arguments": {{}}}}]'
     events, message = run(toolgram.get_format("mistral_v3"), cut(text, size))
     assert sources(events) == text
-    assert [(call.name, call.status) for call in message.tool_calls] == [("b", "complete")]
+    assert [(call.name, call.status) for call in message.tool_calls] == [(name, "complete") for name in names]

@@ -121,7 +121,7 @@ class JsonRepairer:
 
     __slots__ = (
         "_comma", "_damage", "_doubled", "_held", "_mode", "_nested", "_phrase", "_rivals", "_symbols",
-        "_tight", "added_comma", "ahead", "broken", "note", "out", "python_only", "quote", "spelled", "tail", "work",
+        "_tight", "ahead", "broken", "note", "out", "python_only", "quote", "spelled", "tail", "work",
     )  # fmt: skip
 
     def __init__(self, quote: str = '"', python_only: bool = False) -> None:
@@ -130,7 +130,6 @@ class JsonRepairer:
         self._held = ""  # what is being read and not decided
         self._nested = 0  # brackets that a comment has opened
         self._comma = ""  # a comma and the blanks after it
-        self.added_comma = False  # there was none after the last value
         self.quote = quote  # of the open string
         self.spelled = False  # a single quote or a Python word was noted
         self._tight = False  # the last character closed a string
@@ -242,7 +241,6 @@ class JsonRepairer:
         return self._key(character) if state == AFTER_MEMBER else self._value(character, state)
 
     def _after_value(self, character: str, state: int) -> bool:
-        self.added_comma = character != ","
         if character == ",":
             self._comma = ","
             return True
@@ -507,18 +505,18 @@ class JsonRepairer:
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         nested = self._nested if self._mode == COMMENT else 0
-        place = [self._mode, self._held, nested, self._comma, self.added_comma, self.quote, [*self._doubled]]
+        place = [self._mode, self._held, nested, self._comma, self.quote, [*self._doubled]]
         rivals = [rival.dump() for rival in self._rivals]
         return [*place, self._damage, self.work, self.spelled, self.python_only, self._phrase, self._symbols, rivals]
 
     @classmethod
     def load(cls, data: Any, load_scanner: Callable[[Any], Scanner]) -> JsonRepairer:
         """Load what `dump` returned. `load_scanner` does the same for a scanner."""
-        mode, held, nested, comma, added_comma, quote, doubled, damage, work, spelled, python_only, *string = data
+        mode, held, nested, comma, quote, doubled, damage, work, spelled, python_only, *string = data
         repairer = cls(quote, python_only)
         repairer._mode, repairer._held, repairer._nested = mode, held, nested
         repairer._comma, repairer._doubled = comma, [*doubled]
-        repairer._damage, repairer.work, repairer.spelled, repairer.added_comma = damage, work, spelled, added_comma
+        repairer._damage, repairer.work, repairer.spelled = damage, work, spelled
         repairer._phrase, repairer._symbols, rivals = string
         repairer._rivals = [load_scanner(each) for each in rivals]
         return repairer

@@ -435,11 +435,6 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-    repairer = envelope.scanner.repairer
-    if not known and repairer is not None and repairer.added_comma:  # a quote in the arguments, which ended too early
-        stream.calls.end("malformed")
-        stream.fail(before + text)
-        return
     if not known:  # nothing shows whether it was meant as an argument
         stream.events.drop(before, SYNTAX)
         stream.events.note("unusual_form", key)

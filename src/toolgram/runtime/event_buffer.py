@@ -154,15 +154,15 @@ class EventBuffer:
             self.out = withheld.sent
             self.out += withheld.events
 
-    def say(self, meaning: str, text: str, why: str = "", escaped: str = "") -> None:
+    def say(self, meaning: str, text: str, why: str = "", escaped: str = "", rejected: bool = False) -> None:
         """Emit text that means content, reasoning or malformed. Trailing blanks wait; leading ones are dropped after
         markup. Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the
-        call."""
+        call. `rejected` text was held, so that its length depends on no deltas."""
         withheld = self.mention.withheld
         if withheld is not None and withheld.is_fence and not withheld.has_call:
             self.send_withheld()
-        elif withheld is not None and withheld.is_text_with(text):
-            raise NotACall(follows=len(text))
+        elif withheld is not None and (follows := withheld.find_text(text)):
+            raise NotACall(follows=len(text) if rejected else follows)
         marks = self.mention.marks
         if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):
             marks.read(text)

@@ -12,7 +12,7 @@ ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing be
 goes_on = re.compile(r"[ \t]{0,64}+[\\\"']").match
 may_go_on = re.compile(r"[ \t]{0,64}+\Z").match
 # In an envelope, a quote after a value begins a key, of which the comma is missing; if not, an earlier quote was odd.
-_KEY_BEGUN = rf"""(["'])\w{{1,{LONGEST_WORD}}}+"""
+_KEY_BEGUN = rf"""(["'])(\w{{1,{LONGEST_WORD}}}+)"""
 is_key = re.compile(rf"{_KEY_BEGUN}\1{BLANKS}:").match
 may_be_key = re.compile(rf"(?:[\"']|{_KEY_BEGUN}(?:\1{BLANKS})?)\Z").match
 _json_blanks = re.compile(r"[ \t\r\n]*+").match

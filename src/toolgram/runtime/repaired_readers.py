@@ -198,21 +198,29 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
         after = _read_fence(stream, scanner, text, pos, final)
     if after != pos:
         return after
-    if text[pos] in "\"'" and reader == "envelope" and scanner.state == AFTER_MEMBER and not is_key(text, pos):
-        if may_be_key(text, pos) and not final:
-            return stream.wait(text[pos:])
-        _refuse_quote(stream)
-        return pos
+    if text[pos] in "\"'" and reader == "envelope" and scanner.state == AFTER_MEMBER:
+        return _read_quote(stream, cast(Envelope, stream.island), text, pos, final)
     return read_closer(stream, text, pos) if reader == "arguments" and scanner.is_after_value else None
 
 
-def _refuse_quote(stream: Stream) -> None:
-    """Handle a quote after a value that begins no key: the arguments, if any were read, ended too early."""
-    if stream.calls.index is not None:
-        stream.calls.end("malformed")
-        stream.fail()
-    else:
+def _read_quote(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
+    """Read a quote after a value: a key that is known, of which the comma is missing, or the envelope fails.
+
+    On the line of the arguments, it shows that they ended too early. On a later line they stay whole.
+    """
+    key, state = is_key(text, pos), stream.state
+    if key and (state.named_key or f"{envelope.parents[-1]}.{key[2]}" in state.key_paths):
+        return None
+    if may_be_key(text, pos) and not final:
+        return stream.wait(text[pos:])
+    if stream.calls.index is None:
         stream.unexpected_input()
+        return pos
+    read = envelope.source + "".join(cast(Transcoding, stream.source.transcoding).pieces)
+    if "\n" not in read[len(read.rstrip()) :]:
+        stream.calls.end("malformed")
+    stream.fail()
+    return pos
 
 
 def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reader: str, taken: bool) -> bool:

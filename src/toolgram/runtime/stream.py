@@ -317,7 +317,7 @@ class Stream(Position):
         text += self.leftover()
         self.island = rest
         if text:
-            self.events.say(rejected.meaning, text, rejected.why)
+            self.events.say(rejected.meaning, text, rejected.why, rejected=True)
 
     def _read_rest(self, rest: Island | None, rejected: RejectedValue, reader: str) -> None:
         if rest is not None:

@@ -17,7 +17,7 @@ NO_TEXT += "".join(map(chr, range(0x2000, 0x200B)))
 
 class NotACall(Exception):
     """Raised if what is withheld is text, up to `at`, or up to `follows` characters after those that events account
-    for. `follows` is how much of the text after the call came with it; it depends on the deltas."""
+    for: the first character of the text after the call, or all of a rejected opener. It depends on no deltas."""
 
     def __init__(self, at: int | None = None, follows: int = 0) -> None:
         super().__init__()
@@ -114,9 +114,10 @@ class Withheld:
             if isinstance(event, ToolCallEnd):
                 event.status = "truncated"
 
-    def is_text_with(self, text: str) -> bool:
-        """Return whether text follows: anything but blanks and, unless the turn has ended, the end of a fence."""
-        return bool(text.strip() if self.token else text.strip(NO_TEXT))
+    def find_text(self, text: str) -> int:
+        """Return where the first character of text ends, or 0: it is no blank and, while the turn goes on, no fence."""
+        rest = text.lstrip() if self.token else text.lstrip(NO_TEXT)
+        return len(text) - len(rest) + 1 if rest else 0
 
     @property
     def has_call(self) -> bool:
