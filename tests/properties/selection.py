@@ -24,7 +24,7 @@ from hypothesis import settings
 import toolgram
 
 VARIABLE = "TOOLGRAM_FORMATS"
-SEED = 373_400  # move it on by one with a change of the parser or of formats, and mend what that finds
+SEED = 373_401  # move it on by one with a change of the parser or of formats, and mend what that finds
 PER_RUN = 4
 ALL = "all"
 Test = TypeVar("Test", bound=Callable[..., object])

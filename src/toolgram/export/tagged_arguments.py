@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from toolgram.errors import ToolgramError
 from toolgram.export import expressions as ex
@@ -66,10 +67,10 @@ class TaggedArguments:
         note = noting(tool, self.note)
 
         def written(key: str | tuple[str, ...], declared: Any) -> tuple[ex.Expr, ex.Expr]:
-            again = ex.choice(*(self._member(tool, edge, key, declared, waiting) for edge in later))
-            if first == later:
-                return again, again
-            return ex.choice(*(self._member(tool, edge, key, declared, waiting) for edge in first)), again
+            slots = cache(lambda slot: self._in_slot(tool, slot, key, declared))
+            form = cache(lambda skeleton: ex.filled(skeleton, slots))
+            again = ex.choice(*(form(self.skeleton(edge, waiting)) for edge in later))
+            return ex.choice(*(form(self.skeleton(edge, waiting)) for edge in first)), again
 
         required = set(schema.get("required", ()))
         properties: dict[str, Any] = {
@@ -99,25 +100,23 @@ class TaggedArguments:
                 found[-1:] = [ex.Member(name, *written(name, beyond), False) for name in others]
         return ex.Members(tuple(found), True) if found else ex.NOTHING
 
-    def _member(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any, waiting: str) -> ex.Expr:
-        """Return one argument, from the edge that begins it to the place where another may begin."""
-
-        @cache
-        def written(slot: ex.Slot) -> ex.Expr:
-            each = slot.at[0]
-            return self._key_label(each, key) if slot.part == "key" else self._value_label(tool, each, key, declared)
-
-        return ex.filled(self.skeleton(edge, waiting), written)
+    def _in_slot(self, tool: Tool, slot: ex.Slot, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
+        """Return what one argument has in a slot."""
+        edge = slot.at[0]
+        return self._key_label(edge, key) if slot.part == "key" else self._value_label(tool, edge, key, declared)
 
     def _skeleton(self, edge: Edge, waiting: str) -> ex.Expr:
-        """Return what all arguments have in common, with slots for what depends on the argument."""
+        """Return what all arguments have in common, from the edge that begins one to the place where another may begin.
+
+        What depends on the argument is a slot.
+        """
 
         def label(each: Edge) -> ex.Expr:
-            if each == edge:
-                return ex.Slot("key", (each,))
-            state = self.spec.states[each.source]
-            depends = state.meaning == "value" or state.echo or isinstance(self.spec.terminals.get(each.trigger), Run)
-            return ex.Slot("value", (each,)) if depends else self.tokens.written(each.text)
+            if each != edge and self.spec.states[each.source].meaning == "value":
+                return ex.Slot("value", (each,))
+            if isinstance(self.spec.terminals.get(each.trigger), Run) and not each.text.isspace():
+                return ex.Slot("key", (replace(each, text=""),))  # the same for all keys of the examples
+            return self.tokens.written(each.text)
 
         def moves(place: _Place) -> Iterator[tuple[ex.Expr, _Place | None]]:
             if place == first:
@@ -137,9 +136,7 @@ class TaggedArguments:
         return solve(first, moves)
 
     def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
-        shape = self.spec.terminals.get(edge.trigger)
-        if not isinstance(shape, Run) or edge.text.isspace():
-            return self.tokens.written(edge.text)
+        shape = cast(Run, self.spec.terminals[edge.trigger])
         if isinstance(key, str):
             return ex.Lit(key) if re.fullmatch(shape.pattern, key) else ex.NOTHING
         first, rest = characters_of(shape.first, WORD[:52] + "_"), characters_of(rest_of(shape), WORD)
@@ -148,8 +145,6 @@ class TaggedArguments:
     def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         marker = self.tokens.written(edge.text)
         state = self.spec.states[edge.source]
-        if state.meaning != "value":
-            return self._key_label(edge, key)
         if state.typed not in READ_AS_TEXT_OR_JSON:
             if state.typed not in VALUE_WRITERS:
                 raise ToolgramError(f"values that are tagged `{state.typed}` cannot be exported")
