@@ -93,7 +93,7 @@ class _Reading:
     def __init__(self, program: Program, text: str, tools: Tools, ended: bool, place: Place, marked: bool) -> None:
         self._program, self._tools = program, tools
         self._ends_in_marker = text.endswith(program.markers)  # so nothing is only begun there
-        self._is_whole = ended or self._ends_in_marker
+        self._ended = ended
         self._place = place
         self._marked = marked  # a marker is before the output
         self._first = self._pos = 1 if program.line_calls else 0  # an output begins a line
@@ -347,7 +347,7 @@ class _Reading:
         written, end, symbol, after = tagged_value(
             self._program, state, self._text, self._pos, self._key, self._parameters, self._tools
         )
-        if symbol is not None and not self._is_whole and may_go_on(state, self._text, self._pos, symbol, after):
+        if symbol is not None and not self._ended and may_go_on(state, self._text, self._pos, symbol, after):
             raise Unusual
         self._members[self._key] = written
         self._pos = after
