@@ -67,6 +67,8 @@ LONGEST_NOTATED_TEXT = 1024
 LONGEST_BARE_TEXT = 100
 # Characters of an element's name, which is held until `>`.
 LONGEST_ELEMENT_NAME = 256
+# Characters at the end of a value that are compared with its closing marker, which may be damaged.
+LONGEST_CLOSER = 48
 # Names of arguments that are remembered to see whether one comes twice: far more than any function declares.
 MOST_KEYS = 1024
 # Characters of such a name, for the same memory.

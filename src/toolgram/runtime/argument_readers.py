@@ -47,7 +47,13 @@ def confirm_object(stream: Stream) -> None:
     """Confirm the opening brace of arguments, after a key or the closing brace has followed it."""
     opening = stream.source.confirm()
     stream.fire("object_start", "")
-    stream.calls.delta("{" if stream.source.transcoding is not None else "{" + opening.removeprefix("{"), opening)
+    say_brace(stream, opening)
+
+
+def say_brace(stream: Stream, opening: str) -> None:
+    """Emit the opening brace of arguments, and the blanks after it if only blanks are there."""
+    blanks = opening.removeprefix("{")
+    stream.calls.delta("{" + blanks if end_of_json_blanks(blanks, 0) == len(blanks) else "{", opening)
 
 
 def skip_blanks_after_opening(stream: Stream, text: str, pos: int) -> int:

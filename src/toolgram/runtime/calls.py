@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Mapping, Set
 from itertools import islice
 from json.encoder import encode_basestring
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from toolgram.call_ids import CallIds
 from toolgram.events import Status, ToolCallDelta, ToolCallEnd, ToolCallStart
-from toolgram.limits import MOST_KEYS
+from toolgram.limits import LONGEST_CLOSER, MOST_KEYS
 from toolgram.runtime.event_buffer import SYNTAX, EventBuffer
 from toolgram.runtime.withheld import NotACall
 
@@ -55,7 +56,7 @@ NO_MARKERS = OpenMarkers()
 class Argument:
     """The tagged argument that is being read, with its key."""
 
-    __slots__ = ("again", "depth", "key", "read_on", "seen", "wrapper")
+    __slots__ = ("again", "depth", "key", "read_on", "recent", "seen", "wrapper")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -63,6 +64,7 @@ class Argument:
         self.seen = 0  # OPENED, TOLD and KEYED, or some of them
         self.depth = 0  # opening markers in the value that are not closed in it
         self.again = ""  # the marker before the value, which may be repeated
+        self.recent: deque[str] = deque(maxlen=LONGEST_CLOSER)  # the last pieces of the value, which end as it does
         self.wrapper: list[str] | None = None  # its JSON, if the value may be the object of all arguments
 
 

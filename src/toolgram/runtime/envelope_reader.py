@@ -42,6 +42,7 @@ from toolgram.runtime.argument_readers import (
     read_arguments,
     read_closed,
     read_string,
+    say_brace,
     skip_blanks_after_opening,
 )
 from toolgram.runtime.event_buffer import SYNTAX
@@ -297,8 +298,7 @@ def _confirm(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
     opening = stream.source.confirm()
     if stream.state.row[trigger].dest.meaning == "arguments":
         stream.fire(trigger, envelope.take_source())
-        transcoded = stream.source.transcoding is not None
-        stream.calls.delta("{" if transcoded else "{" + opening.removeprefix("{"), opening)
+        say_brace(stream, opening)
     else:
         envelope.parents.append(envelope.path)
         stream.fire(trigger, envelope.take_source() + opening)

@@ -147,7 +147,7 @@ def _take_character(
         add_piece(transcoding.pieces, text[pos])
     if _pass_on(stream, scanner, repairer, reader, bool(taken)):
         taken = transcoding.reading
-    transcoding.reading = True
+    transcoding.reading = False
     end = pos + taken if not transcoding.read_again else pos
     if end == pos:
         source.prefix_characters += skipped  # the character is still to be read

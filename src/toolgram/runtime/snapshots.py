@@ -18,6 +18,7 @@ from typing import Any, cast
 from toolgram.events import ToolCallStart, event_from_dict, event_to_dict
 from toolgram.islands import dump_island, load_island
 from toolgram.islands.error_recovery import ErrorRecovery
+from toolgram.limits import LONGEST_CLOSER
 from toolgram.program.state import StateProgram
 from toolgram.runtime.calls import Argument, Calls, OpenMarkers
 from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
@@ -27,7 +28,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream
 from toolgram.spec.data import Spec
 
-VERSION = 24
+VERSION = 25
 _ARGUMENT = ("key", "read_on", "seen", "depth", "again")
 _OF_EVENTS = ("place", "lead", "has", "gap")
 
@@ -101,6 +102,7 @@ def _dumped_calls(calls: Calls, held: HeldRegion | None) -> dict[str, Any]:
         "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
         "keys": None if calls.keys is None else [*calls.keys],
         "argument": None if argument is None else [getattr(argument, name) for name in _ARGUMENT],
+        "recent": "" if argument is None else "".join(argument.recent)[-LONGEST_CLOSER:],
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         **{name: sorted(opened) for name, opened in markers._asdict().items()},
     }
@@ -191,7 +193,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
 def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) -> None:
     calls.count, calls.index, calls.id = data["calls"], data["call"], data["call_id"]
     calls.markers = OpenMarkers(*(frozenset(data[name]) for name in OpenMarkers._fields))
-    calls.argument = _loaded_argument(data["argument"], data["wrapper"])
+    calls.argument = _loaded_argument(data["argument"], data["wrapper"], data["recent"])
     calls.keys = None if data["keys"] is None else dict.fromkeys(data["keys"])
     if held is not None and data["name"] is not None:
         calls.name = cast(ToolCallStart, held.events[data["name"]])
@@ -199,11 +201,12 @@ def _load_calls(calls: Calls, held: HeldRegion | None, data: Mapping[str, Any]) 
         calls.start = cast(ToolCallStart, event_from_dict({**data["open_call"], "source": ""}))
 
 
-def _loaded_argument(data: list[Any] | None, wrapper: str | None) -> Argument | None:
+def _loaded_argument(data: list[Any] | None, wrapper: str | None, recent: str) -> Argument | None:
     if data is None:
         return None
     argument = Argument("")
     for name, value in zip(_ARGUMENT, data, strict=True):
         setattr(argument, name, value)
     argument.wrapper = None if wrapper is None else _pieces(wrapper)
+    argument.recent.append(recent)
     return argument

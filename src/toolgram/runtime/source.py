@@ -27,7 +27,7 @@ class Transcoding:
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.reading = True  # the last character is the one that is being read
+        self.reading = False  # the last character is the one that is being read
         self.read_again = False  # it did not fit, and is to be read again unchanged
 
 

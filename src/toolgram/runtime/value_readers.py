@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.limits import BLANKS, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
+from toolgram.limits import BLANKS, LONGEST_CLOSER, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.state import CALL, PASSED, STRAY, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.argument_readers import say_converted
 from toolgram.runtime.calls import KEYED, OPENED, READ_ON, READ_ON_IN_CALL, TOLD, Argument
+from toolgram.runtime.damaged_markers import ends_alike, has_damaged_closer, opens_key, read_damaged_opener
 from toolgram.runtime.event_buffer import SYNTAX
-from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.spec.data import END
@@ -83,9 +83,7 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
         if not value.broken and not value.in_string:
             if symbol is None:
                 return _read_half_marker(stream, value, text, begin, final)
-            after = _read_marker(stream, value, symbol, text, begin, end)
-            if after is None and symbol.kind == STRAY and symbol.trigger:
-                after = _read_damaged_opener(stream, symbol, text, begin, end, final)
+            after = _read_marker(stream, value, symbol, text, begin, end, final)
             if after is not None:
                 return after
         if not value.broken and pos < len(text):
@@ -97,9 +95,11 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
             return pos
 
 
-def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int) -> int | None:
+def _read_marker(
+    stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int, final: bool
+) -> int | None:
     """Read a marker in a value. Return the position after it if it closes the value, the position where the value
-    breaks, or None if the marker is part of the value."""
+    breaks, WAIT, or None if the marker is part of the value."""
     argument = _argument(stream)
     if not stream.is_marker(symbol, text, begin, end):
         return None
@@ -111,59 +111,18 @@ def _read_marker(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, 
         again = _closed_again(stream, symbol, text, end)
         if again >= end:
             return _end(stream, value, symbol, text, begin, end, again)
-    is_key = _is_argument(stream, symbol)
+    is_key = opens_key(stream.state, symbol)
     if is_key and symbol.kind != PASSED and argument.read_on == READ_ON:
         stream.unexpected_input()  # of this call, or of the next one, which cannot be distinguished
         return begin
+    after = read_damaged_opener(stream, symbol, text, begin, end, final) if symbol.kind == STRAY else None
+    if after is not None:
+        return after
     if is_key or symbol.kind == STRAY:
         _keep_marker(stream, symbol, text, end)
     if symbol.kind == PASSED or symbol.trigger in stream.state.looks:
         argument.read_on = max(argument.read_on, READ_ON_IN_CALL if is_key else READ_ON)
     return None
-
-
-_MOST_INSERTED = 2  # characters that a damaged marker may have too many
-_LEAST_ALIKE = 0.6  # of its characters are those of the marker, and in their order
-
-
-def _read_damaged_opener(stream: Stream, symbol: Symbol, text: str, begin: int, end: int, final: bool) -> int | None:
-    """See whether a damaged opening marker of an argument may follow a closing marker: most of the marker is there, and
-    the name of a declared argument. Then the value has two readings, and breaks. Return the position, WAIT, or None if
-    it does not break."""
-    calls, openers = stream.calls, _openers_after(stream.state, symbol.trigger)
-    declared, at = calls.declared(), end_of_blanks(text, end)
-    if declared is None or not openers or at - end > MOST_BLANKS:
-        return None
-    last = at + max(map(len, openers)) + _MOST_INSERTED  # where the name may begin
-    for pos in range(at, min(last, len(text) - 1) + 1):
-        ends = _end_of_key(text, pos)
-        key = text[pos:ends] if ends < len(text) or final else ""
-        if key in declared.types and calls.may_have(key) and _is_like(text[at:pos], openers):
-            stream.unexpected_input()
-            return begin
-    return None if final or _end_of_key(text, last) < len(text) else stream.wait(text[begin:])
-
-
-_key_at = re.compile(rf"[\w$.\-]{{0,{LONGEST_WORD}}}+").match
-
-
-def _end_of_key(text: str, pos: int) -> int:
-    return _key_at(text, pos).end()  # type: ignore[union-attr]
-
-
-def _is_like(text: str, markers: Iterable[str]) -> bool:
-    """Return whether a text may be one of the markers, damaged."""
-    from difflib import SequenceMatcher
-
-    return any(SequenceMatcher(None, text, marker).ratio() >= _LEAST_ALIKE for marker in markers)
-
-
-@lru_cache(maxsize=256)
-def _openers_after(state: StateProgram, closer: str) -> list[str]:
-    """Return the markers that open an argument after a value."""
-    after = state.row[closer].dest
-    pairs = zip(after.symbols, after.literals, strict=False)
-    return [text for symbol, text in pairs if _opens_key(after, symbol)]
 
 
 def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int, final: bool) -> int:
@@ -187,16 +146,6 @@ def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
         stream.unfinished += stream.source.take(text, begin, len(text))
         return len(text)
     return stream.wait(text[begin:])
-
-
-def _is_argument(stream: Stream, symbol: Symbol) -> bool:
-    """Return whether a marker in a value begins an argument."""
-    return _opens_key(stream.state, symbol)
-
-
-def _opens_key(state: StateProgram, symbol: Symbol) -> bool:
-    move = state.row.get(symbol.trigger)
-    return move is not None and move.dest.meaning == "argument_key"
 
 
 def _keep_marker(stream: Stream, symbol: Symbol, text: str, end: int) -> None:
@@ -227,7 +176,7 @@ def _closes(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> 
     look = stream.state.looks.get(symbol.trigger)
     if look is None:
         return True
-    return (_begins_argument if _is_argument(stream, symbol) else _ends_call)(stream, look, text, end)
+    return (_begins_argument if opens_key(stream.state, symbol) else _ends_call)(stream, look, text, end)
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
@@ -318,6 +267,8 @@ def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
 
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
     """Emit what the island wrote in a run from `pos` to `end`."""
+    if stream.calls.argument is not None:
+        stream.calls.argument.recent.append(text[max(pos, end - LONGEST_CLOSER) : end])
     source, wrapper, tail = stream.source, stream.calls.wrapper, getattr(value, "tail", 0)
     if wrapper is not None:
         add_piece(wrapper, value.out)
@@ -349,7 +300,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
         stream.unexpected_input(why="the marker of the next argument comes before the value is closed")
         return begin
     whole = not cut and not (unclosed and argument.read_on) and finish_value(stream, value)
-    if not whole or (unclosed and value.odd):  # more than the marker is missing
+    if not whole or (unclosed and (value.odd or has_damaged_closer(stream))):  # more than a marker is missing
         stream.unexpected_input()
         return begin
     if argument.depth and not unclosed:
@@ -365,7 +316,7 @@ def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: i
 def end_value(stream: Stream) -> bool:
     """End the value with the output. Return whether the end closes it: nothing is cut off, and no marker is missing."""
     value = cast(MarkedValue, stream.island)
-    if not stream.ended or _argument(stream).read_on or value.unclosed:
+    if not stream.ended or _argument(stream).read_on or value.unclosed or has_damaged_closer(stream):
         return False
     if not finish_value(stream, value):
         return False
@@ -502,12 +453,6 @@ def _end_string(
 ) -> int:
     """End a string without its quote at the closing marker of the call, or before brackets that match open ones."""
     _see_keys(stream, value, text, pos, begin)
-    # a key or a call is in it, or one of the earlier quotes may be the missing one
-    if _argument(stream).seen & KEYED or (value.quote == '"' and value.repairs):
-        if begin > pos:
-            _take(stream, value, text, pos, begin, final=True)
-        stream.unexpected_input()
-        return begin
     marker = end - len(stream.program.literals[symbol.trigger])  # of a call: no line end is part of it
     wanted = [_BRACKETS[bracket] for bracket in "{" + value.stack]
     at = marker
@@ -519,6 +464,11 @@ def _end_string(
         del wanted[0]
     if at > pos:
         _take(stream, value, text, pos, at, final=True)
+    # a key or a call is in it, one of the earlier quotes may be the missing one, or the quote is damaged
+    doubtful = _argument(stream).seen & KEYED or (value.quote == '"' and value.repairs)
+    if doubtful or ends_alike("".join(_argument(stream).recent), (value.quote,)):
+        stream.unexpected_input()
+        return max(at, pos)
     stream.calls.delta(value.close(), take_pieces(stream.source.pieces))
     _leave(stream, symbol.trigger, text[at:end], symbol_why(symbol))
     return end
