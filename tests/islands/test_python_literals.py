@@ -87,7 +87,7 @@ def test_prompt(source: str, outs: list[str]) -> None:
 
 def test_depth_is_capped() -> None:
     deep = "[" * 252  # with the call, the list, the object and the tuple, 256 deep
-    assert read(f"a=[{{'b': ({deep}1{deep.replace('[', ']')})}}])").done
+    assert read(f"a=[{{'b': ({deep}1{deep.replace('[', ']')},)}}])").done
     over = read(f"a=[{{'b': (({deep}")
     assert (over.broken, over.pos, over.out) == (True, 262, '{"a": [{"b": [[' + deep[1:])
     assert read("{'a': " + "[" * 256).pos == 6 + 255
@@ -125,11 +125,11 @@ class Writer:
             return "{" + self.items([self.value(k) + self.blank(":") + self.value(v) for k, v in value.items()]) + "}"
         if isinstance(value, list | tuple):
             begin, end = "[]" if isinstance(value, list) else "()"
-            return begin + self.items([self.value(item) for item in value]) + end
+            return begin + self.items([self.value(item) for item in value], begin == "(" and len(value) == 1) + end
         return self.draw(st.sampled_from([repr(value), json.dumps(value)]))
 
-    def items(self, items: list[str]) -> str:
-        trailing = self.draw(st.sampled_from(["", ","])) if items else ""
+    def items(self, items: list[str], is_sole: bool = False) -> str:
+        trailing = "," if is_sole else self.draw(st.sampled_from(["", ","])) if items else ""
         return self.draw(blanks) + self.blank(",").join(items) + self.draw(blanks) + trailing + self.draw(blanks)
 
     def blank(self, char: str) -> str:

@@ -173,7 +173,7 @@ class PythonScanner:
     def open_brackets(self) -> OpenBrackets:
         """Return the open brackets, beginning with that of the arguments, and the quote of the string."""
         quote = self._quote[:1] if self._state in ("body", "escape") else ""
-        brackets = self._stack.replace("k", "(").replace("d", "({").replace("s", "{")
+        brackets = self._stack.replace("k", "(").replace("t", "(").replace("d", "({").replace("s", "{")
         return OpenBrackets("[" * self.listed + brackets, quote, self.listed, python=True)
 
     @property
@@ -309,11 +309,12 @@ class PythonScanner:
         m = AFTER[frame](text, pos)
         if m.lastgroup is None:
             return self._unfit(text, pos)
-        if self.alone and frame == "k":
+        if (self.alone and frame == "k") or (frame == "(" and m.lastgroup == "close"):  # `(1)` is no tuple
             self.broken = True
             return m.end() - 1
         if m.lastgroup == "comma":
             self._lead = ", "
+            self._stack = self._stack[:-1] + frame.replace("(", "t")
             self._state = "argument" if frame == "k" else "item"
         else:
             self._close()
@@ -322,7 +323,7 @@ class PythonScanner:
     def _close(self) -> None:
         """Close the innermost frame. Its opening bracket may not be written yet; a trailing comma is dropped."""
         frame = self._stack[-1]
-        closer = "]" if frame in "[(s" else "}"
+        closer = "]" if frame in "[(ts" else "}"
         self._parts.append(closer if self._lead == ", " else self._lead + closer)
         self._lead = ""
         self._stack = self._stack[:-1]

@@ -321,7 +321,7 @@ class RepairingPythonScanner(PythonScanner):
         if char == ",":
             return self._after_comma(text, at + 1, frame)
         if char in ")]}":
-            if char != {"k": ")", "(": ")", "[": "]"}.get(frame, "}"):
+            if char != {"k": ")", "(": ")", "t": ")", "[": "]"}.get(frame, "}"):
                 return SEVERAL
             return _after_call(text, at + 1, self._around, self._final, self._ended) if frame == "k" else FITS
         if char in OPERATORS or char in "\"'" or (char == ":" and frame != "k"):
