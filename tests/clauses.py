@@ -3,7 +3,7 @@
 Strategy: a text is read by several parsers of their own (whole, by character, in random pieces), no state shared or
 copied. The merged events must be the same, give the text back, and end each call; a `complete` call has an object of
 arguments, and where a beginning of the text was closed with "length", no call that it completed is another in the
-whole, but for one whose closing brace was in a string, as the next character on its line says. A failure belongs to a
+whole, but for one whose closing brace was in a string, as a quote on its line says. A failure belongs to a
 class: the clause, and the first events that differ.
 """
 
@@ -59,7 +59,7 @@ class Reading:
             return False
         if status == "truncated":
             return "```" in sources(self.events)
-        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip(" \t")
+        after = sources(self.events[self._place(ToolCallEnd, index) :]).lstrip(" \t)]},")
         return self._is_bare(index) or after.startswith(("\\", '"', "'"))
 
     def _is_bare(self, index: int) -> bool:

@@ -27,8 +27,8 @@ def expect(tokens: str) -> Always:
     return always(rf"[{BLANKS}]*(?:{tokens})?")
 
 
-# Frames of the stack are the brackets themselves, "s" for a set, "t" for a parenthesis that a comma has made a tuple, and
-# for the outermost "k" (keyword arguments) or "d" (a sole dict).
+# Frames of the stack are the brackets themselves, "s" for a set, "t" for a parenthesis after a comma, which makes it a
+# tuple, and for the outermost "k" (keyword arguments) or "d" (a sole dict).
 CLOSERS = {"k": r"\)", "s": r"\}", "d": r"\}", "{": r"\}", "[": r"\]", "(": r"\)", "t": r"\)"}
 KEYED = "{d"
 

@@ -12,7 +12,7 @@ from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.program.expressions import FindMatch, firsts_of
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.runtime.following import end_of_json_blanks, goes_on, may_go_on
+from toolgram.runtime.following import end_of_json_blanks, goes_on, goes_on_alone, may_go_on, may_go_on_alone
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
 
@@ -132,11 +132,11 @@ def _close(stream: Stream) -> None:
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Read what follows the end of arguments. If a string continues there, it closed nothing."""
-    found = goes_on(text, pos)
     in_envelope = isinstance(stream.island, Envelope)  # where a key may follow
+    found = (goes_on if in_envelope else goes_on_alone)(text, pos)
     if found is not None and not (in_envelope and text[found.end() - 1] != "\\"):
         stream.unexpected_input()
-    elif found is None and not final and may_go_on(text, pos):
+    elif found is None and not final and (may_go_on if in_envelope else may_go_on_alone)(text, pos):
         return stream.wait(text[pos:])
     else:
         end_closed(stream)

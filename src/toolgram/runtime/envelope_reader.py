@@ -48,6 +48,7 @@ from toolgram.runtime.argument_readers import (
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.following import end_of_json_blanks
 from toolgram.runtime.stream import Stream
+from toolgram.spec.data import UNCLOSED
 
 _EXPECTED = {
     ITEM: '{[]"',
@@ -408,6 +409,9 @@ def _text_of(token: str) -> str | None:
     return None if _half_a_pair(text) else text
 
 
+_may_be_name = re.compile(r"\w[\w .:/@$-]*+").fullmatch  # of a member that the format does not know
+
+
 def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
     state = stream.state
     parent = envelope.parents[-1]
@@ -435,6 +439,9 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
+    if not known and UNCLOSED in state.row and stream.calls.index is not None and not _may_be_name(key):
+        stream.fail_after_arguments(before, before + text)
+        return
     if not known:  # nothing shows whether it was meant as an argument
         stream.events.drop(before, SYNTAX)
         stream.events.note("unusual_form", key)

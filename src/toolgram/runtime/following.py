@@ -11,6 +11,9 @@ ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing be
 # too early. In an envelope a key may follow, of which the comma is missing.
 goes_on = re.compile(r"[ \t]{0,64}+[\\\"']").match
 may_go_on = re.compile(r"[ \t]{0,64}+\Z").match
+# The same for arguments without an envelope, of which a bracket too many may follow.
+goes_on_alone = re.compile(r"[ \t})\]]{0,64}+[\\\"']").match
+may_go_on_alone = re.compile(r"[ \t})\]]{0,64}+\Z").match
 # In an envelope, a quote after a value begins a key, of which the comma is missing; if not, an earlier quote was odd.
 _KEY_BEGUN = rf"""(["'])(\w{{1,{LONGEST_WORD}}}+)"""
 is_key = re.compile(rf"{_KEY_BEGUN}\1{BLANKS}:").match

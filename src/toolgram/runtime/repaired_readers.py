@@ -217,9 +217,7 @@ def _read_quote(stream: Stream, envelope: Envelope, text: str, pos: int, final: 
         stream.unexpected_input()
         return pos
     read = envelope.source + "".join(cast(Transcoding, stream.source.transcoding).pieces)
-    if "\n" not in read[len(read.rstrip()) :]:
-        stream.calls.end("malformed")
-    stream.fail()
+    stream.fail_after_arguments(read[len(read.rstrip()) :])
     return pos
 
 
@@ -231,7 +229,7 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
         _drop_left_out(stream, taken)
     if repairer.broken:
         stream.reader = reader
-        stream.unexpected_input()
+        _leave_repair(stream, reader)
         scanner.repairer = None
     elif _read_written(stream, stream.island, reader, _confirmed(stream, repairer.out)):
         if reader == "envelope" and cast(Envelope, stream.island).inner != reader:
@@ -239,6 +237,15 @@ def _pass_on(stream: Stream, scanner: JsonScanner, repairer: JsonRepairer, reade
         stream.reader = "repaired"
         return True
     return False
+
+
+def _leave_repair(stream: Stream, reader: str) -> None:
+    """Handle a place that cannot be repaired. After arguments, a comment with a quote may be a part of their string."""
+    read = "".join(cast(Transcoding, stream.source.transcoding).pieces)
+    if reader == "envelope" and UNCLOSED in stream.state.row and stream.calls.index is not None and '"' in read:
+        stream.fail_after_arguments(read[: read.index('"')])
+    else:
+        stream.unexpected_input()
 
 
 def _drop_left_out(stream: Stream, taken: bool) -> None:

@@ -361,6 +361,13 @@ class Stream(Position):
         if text:
             self.events.say("malformed", text, why)
 
+    def fail_after_arguments(self, after: str, text: str = "") -> None:
+        """Fail the envelope because of a quote, with `text`. `after` is what follows the arguments: on their line, the
+        quote shows that they ended too early."""
+        if "\n" not in after:
+            self.calls.end("malformed")
+        self.fail(text)
+
     def marker_at(self, text: str, pos: int, final: bool) -> int:
         """Return 1 if a marker is at `pos`, 0 if not, and WAIT if one may have begun."""
         return self.any_at(self.program.markers, text, pos, final)
