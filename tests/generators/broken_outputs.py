@@ -17,7 +17,7 @@ SYNTAX = (
     *"{}[]()\"':,=;\\ \n\t-.0a", "1", "12.5e-3", "true", "None", "null", "f", "é", "\\u00e9", "\\n", '"name"', '"f"',
     '"arguments"', '"parameters"', '"id": "abc123def"', '"type": "function"', '{"name": "f", "parameters": {',
     '{"name": "f", "arguments": {', '"a": 1', "}}", "}]", "[f(a=", ", b='", ")]", "{}", "hello", *"\x00\u00a0\ufeff",
-    '", "b": "', '" + "', "' + '", ', b="', '"}")', '"}}" ', " // c]", "# }\n", '\\"', '"x', "x'",
+    '", "b": "', '" + "', "' + '", ', b="', '"}")', '"}}" ', " // c]", "# }\n", '\\"', '"x', "x'", '/* c */"x"', "{ }",
 )  # fmt: skip
 SHORT = 40  # characters of a context that is still a fragment
 

@@ -48,7 +48,6 @@ from toolgram.runtime.argument_readers import (
 from toolgram.runtime.event_buffer import SYNTAX
 from toolgram.runtime.following import end_of_json_blanks
 from toolgram.runtime.stream import Stream
-from toolgram.spec.data import UNCLOSED
 
 _EXPECTED = {
     ITEM: '{[]"',
@@ -439,7 +438,7 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         stream.unexpected_input(envelope.scanner)
         return
     before, text, envelope.source = envelope.source[: envelope.token_at], envelope.source[envelope.token_at :], ""
-    if not known and UNCLOSED in state.row and stream.calls.index is not None and not _may_be_name(key):
+    if not known and stream.calls.index is not None and not _may_be_name(key):
         stream.fail_after_arguments(before, before + text)
         return
     if not known:  # nothing shows whether it was meant as an argument

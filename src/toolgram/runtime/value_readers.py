@@ -129,7 +129,7 @@ def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int,
     """Read the end of the text, which from `begin` on is the beginning of a marker."""
     if begin == len(text):
         return begin
-    if final and text[begin:] == "<" and not value.is_literal and _ends_with_output(stream):
+    if final and text[begin:].lstrip() == "<" and not value.is_literal and _ends_with_output(stream):
         return _take(stream, value, text, begin, len(text))  # no marker begins so short
     return _wait_for_marker(stream, text, begin, final)
 
@@ -318,6 +318,8 @@ def end_value(stream: Stream) -> bool:
     value = cast(MarkedValue, stream.island)
     if not stream.ended or _argument(stream).read_on or value.unclosed or has_damaged_closer(stream):
         return False
+    if _call_openers(stream.program)[0].search(stream.unfinished):
+        return False  # the next call has begun, or the value is about calls
     if not finish_value(stream, value):
         return False
     cut, stream.unfinished = stream.unfinished, ""
