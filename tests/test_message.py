@@ -66,18 +66,18 @@ def test_what_is_of_another_kind_is_refused(code: str, error: str, said: str) ->
 
 @pytest.mark.parametrize("name", ["hermes", "mistral_v11", "qwen3_coder", "lfm2"])
 def test_a_delta_may_be_none_and_no_bytes(name: str) -> None:
-    """Servers send a delta without text as None. Bytes are an error that says what to do, and change nothing."""
+    """A delta without text is None, one of a subclass is str. Bytes are an error that says what to do."""
     fmt = toolgram.get_format(name)
-    text = fmt.example
-    parser, plain = fmt.parser(), fmt.parser()
+    text, parser, plain = fmt.example, fmt.parser(), fmt.parser()
     events, wanted = [], []
     for at in range(0, len(text), 3):
         events += parser.feed(None)
         with pytest.raises(TypeError, match="a delta is str, not bytes: decode"):
             parser.feed(text[at : at + 3].encode())  # type: ignore[arg-type]
-        events += parser.feed(text[at : at + 3])
+        events += parser.feed(type("Text", (str,), {})(text[at : at + 3]))
         wanted += plain.feed(text[at : at + 3])
     assert without_ids([*events, *parser.close("stop")]) == without_ids([*wanted, *plain.close("stop")])
+    assert {type(event.source) for event in events} == {str}
     with pytest.raises(toolgram.ToolgramError, match="the parser is closed"):
         parser.feed("")
 
