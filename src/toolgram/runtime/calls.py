@@ -64,8 +64,18 @@ class Argument:
         self.seen = 0  # OPENED, TOLD and KEYED, or some of them
         self.depth = 0  # opening markers in the value that are not closed in it
         self.again = ""  # the marker before the value, which may be repeated
-        self.recent: deque[str] = deque(maxlen=LONGEST_CLOSER)  # the last pieces of the value, which end as it does
+        self.recent: deque[str] = deque(maxlen=LONGEST_CLOSER)  # the last pieces of the value that are not blank
         self.wrapper: list[str] | None = None  # its JSON, if the value may be the object of all arguments
+
+    def keep(self, piece: str) -> None:
+        """Keep a piece of the value, of which only the last characters matter."""
+        if piece and not piece.isspace():
+            self.recent.append(piece if len(piece) <= LONGEST_CLOSER else "".join(piece.split())[-LONGEST_CLOSER:])
+
+    @property
+    def ending(self) -> str:
+        """The last characters of the value that are not blank. They depend on no deltas."""
+        return "".join("".join(self.recent).split())[-LONGEST_CLOSER:]
 
 
 class Calls:

@@ -73,7 +73,7 @@ def has_damaged_closer(stream: Stream) -> bool:
     """Return whether a value that nothing has closed ends in what may be its closing marker, damaged."""
     state, row = stream.state, stream.state.row
     closers = {text.strip() for each, text in zip(state.symbols, state.literals, strict=False) if _is_own(row, each)}
-    return ends_alike("".join(cast(Argument, stream.calls.argument).recent), closers)
+    return ends_alike(cast(Argument, stream.calls.argument).ending, closers)
 
 
 def _is_own(row: Mapping[str, Move], symbol: Symbol) -> bool:
@@ -83,9 +83,8 @@ def _is_own(row: Mapping[str, Move], symbol: Symbol) -> bool:
 
 
 def ends_alike(text: str, closers: Iterable[str]) -> bool:
-    """Return whether a text ends in what may be one of the closing markers, damaged."""
-    tail = text.rstrip()
+    """Return whether a text, without its blanks, ends in what may be one of the closing markers, damaged."""
     near = range(-_MOST_INSERTED, _MOST_INSERTED + 1)
-    certain = [each for each in closers if len(each) >= SURE_MARKER]
-    tails = [(each, tail.rpartition(each)[2]) for each in certain]
+    certain = ["".join(each.split()) for each in closers if len(each) >= SURE_MARKER]
+    tails = [(each, text.rpartition(each)[2]) for each in certain]
     return any(_is_like(rest[-len(each) - more :], (each,)) for each, rest in tails for more in near)

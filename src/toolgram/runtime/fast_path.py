@@ -12,7 +12,6 @@ because the text leaves the run, or may leave it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -44,7 +43,7 @@ _MANY = 8  # pieces of blanks; endless ones are left to the readers
 class Run:
     """Text up to a symbol. `blanks` are the characters that wait at its end: None for all blanks, "" for none."""
 
-    __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_marks", "_recent", "_say", "_start", "_stream",
+    __slots__ = ("_blanks", "_builder", "_event", "_find", "_index", "_keep", "_marks", "_say", "_start", "_stream",
                  "_tailed", "held", "rest", "taken")  # fmt: skip
 
     def __init__(
@@ -68,7 +67,7 @@ class Run:
             self._say = (builder.content if self._event is Content else builder.reasoning).append
         else:
             self._say, argument = builder.inside_string, stream.calls.argument
-            self._recent = argument.recent if argument is not None else deque(maxlen=1)
+            self._keep = argument.keep if argument is not None else str
         self.rest, stream.buffer = stream.buffer, ""  # may become a symbol
         self.held = ""  # blanks at the end of the text
         self.taken = 0  # number of characters that the events account for
@@ -101,7 +100,7 @@ class Run:
 
     def _argument(self, index: int, body: str) -> list[Event]:
         """Return the event of a part of a string in the arguments."""
-        self._recent.append(body)
+        self._keep(body)
         out = encode_basestring(body)[1:-1]
         if out != body:
             self._builder.written_as(body)

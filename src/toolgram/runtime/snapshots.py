@@ -18,7 +18,6 @@ from typing import Any, cast
 from toolgram.events import ToolCallStart, event_from_dict, event_to_dict
 from toolgram.islands import dump_island, load_island
 from toolgram.islands.error_recovery import ErrorRecovery
-from toolgram.limits import LONGEST_CLOSER
 from toolgram.program.state import StateProgram
 from toolgram.runtime.calls import Argument, Calls, OpenMarkers
 from toolgram.runtime.event_buffer import EventBuffer, HeldRegion
@@ -102,7 +101,7 @@ def _dumped_calls(calls: Calls, held: HeldRegion | None) -> dict[str, Any]:
         "name": next((at for at, event in enumerate(held.events if held else ()) if event is calls.name), None),
         "keys": None if calls.keys is None else [*calls.keys],
         "argument": None if argument is None else [getattr(argument, name) for name in _ARGUMENT],
-        "recent": "" if argument is None else "".join(argument.recent)[-LONGEST_CLOSER:],
+        "recent": "" if argument is None else argument.ending,
         "wrapper": None if calls.wrapper is None else "".join(calls.wrapper),
         **{name: sorted(opened) for name, opened in markers._asdict().items()},
     }
@@ -208,5 +207,5 @@ def _loaded_argument(data: list[Any] | None, wrapper: str | None, recent: str) -
     for name, value in zip(_ARGUMENT, data, strict=True):
         setattr(argument, name, value)
     argument.wrapper = None if wrapper is None else _pieces(wrapper)
-    argument.recent.append(recent)
+    argument.keep(recent)
     return argument

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
-from toolgram.limits import BLANKS, LONGEST_CLOSER, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
+from toolgram.limits import BLANKS, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import Expression, FindMatch, may_begin
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.state import CALL, PASSED, STRAY, TERMINAL, Program, StateProgram, Symbol, next_symbol
@@ -268,7 +268,7 @@ def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
 def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int:
     """Emit what the island wrote in a run from `pos` to `end`."""
     if stream.calls.argument is not None:
-        stream.calls.argument.recent.append(text[max(pos, end - LONGEST_CLOSER) : end])
+        stream.calls.argument.keep(text[pos:end])
     source, wrapper, tail = stream.source, stream.calls.wrapper, getattr(value, "tail", 0)
     if wrapper is not None:
         add_piece(wrapper, value.out)
@@ -468,7 +468,7 @@ def _end_string(
         _take(stream, value, text, pos, at, final=True)
     # a key or a call is in it, one of the earlier quotes may be the missing one, or the quote is damaged
     doubtful = _argument(stream).seen & KEYED or (value.quote == '"' and value.repairs)
-    if doubtful or ends_alike("".join(_argument(stream).recent), (value.quote,)):
+    if doubtful or ends_alike(_argument(stream).ending, (value.quote,)):
         stream.unexpected_input()
         return max(at, pos)
     stream.calls.delta(value.close(), take_pieces(stream.source.pieces))
