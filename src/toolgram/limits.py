@@ -267,6 +267,10 @@ LONGEST_PREFIX = 256
 MOST_TAGS = 128
 # Outlines of requests that are kept: one for each format and kind of request, whatever its tools are.
 MOST_OUTLINES = 64
+# Parameters of functions that are kept, and the bytes of a schema up to which they are: most have 2,000, with all that
+# is kept of them 50,000.
+MOST_KEPT_SCHEMAS = 256
+MAX_KEPT_SCHEMA = 8 << 10
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 

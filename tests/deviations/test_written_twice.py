@@ -21,17 +21,12 @@ WITHOUT = ("functionary_v3_2", "functiongemma", "gemma4", "glm4", "llama3_json",
 BRACED = [name for name in toolgram.format_names() if name not in WITHOUT]
 # In text they may open something else; a quote twice is an empty string; the tags of elements nest.
 KEPT = {
-    "beam": {"<|message|>"},
-    "functiongemma": {"<escape>"},
-    "gemma4": {'<|"|>'},
-    "gpt_oss": {"<|message|>"},
-    "granite_3": {"<response>", "</response>"},
-    "ernie45": {"<response>"},
-    "hunyuan_a13b": {"<answer>"},
+    "beam": {"<|message|>"}, "functiongemma": {"<escape>"}, "gemma4": {'<|"|>'}, "gpt_oss": {"<|message|>"},
+    "granite_3": {"<response>", "</response>"}, "ernie45": {"<response>"}, "hunyuan_a13b": {"<answer>"},
     "minicpm5": {'<function name="'},
     "minimax_m3": {"]<]minimax[>[<", ']<]minimax[>[<invoke name="'},
     "muse": {"<|message|>"},
-}
+}  # fmt: skip
 
 
 def with_braces(text: str) -> Iterator[str]:

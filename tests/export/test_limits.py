@@ -40,17 +40,15 @@ TOO_LARGE = {
     "references 2,000 deep": chained(2000), "20,000 properties": with_one(properties(20_000)),
 }  # fmt: skip
 LARGE = {
-    "objects 120 deep": nested(120),
-    "lists 120 deep": with_one(nested(120, array=True)),
-    "references 120 deep": chained(120),
-    "3,000 properties": with_one(properties(3000)),
+    "objects 120 deep": nested(120), "lists 120 deep": with_one(nested(120, array=True)),
+    "references 120 deep": chained(120), "3,000 properties": with_one(properties(3000)),
     "100 required properties": with_one(properties(100, 100)),
     "a pattern of 1 MB": with_one({"type": "string", "pattern": "ab" * 500_000}),
     "many items": with_one({"type": "array", "minItems": 100_000}),
     "many names": with_one({"type": "object", "minProperties": 10**6, "maxProperties": 10**7}),
     "a large bound": with_one({"type": "number", "minimum": 1e22}),
     "a large whole bound": with_one({"type": "integer", "minimum": 1e22}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)

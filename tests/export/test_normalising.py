@@ -152,6 +152,16 @@ def test_values_and_notes_of_formats_without_json() -> None:
     listed = {"properties": {"a": {"enum": [{"k": "x"}, ["y"]]}}, "required": ["a"]}
     written = toolgram.get_format("llama4_pythonic").export("ebnf", [{"name": "f", "parameters": listed}], "required")
     assert '"{\\"k\\": \\"x\\"}"' in written.text
+
+
+def test_what_is_kept_of_a_schema_is_the_same_for_every_function() -> None:
+    """Notes and errors name their own function, and values that Python takes for equal are not confused."""
+    fmt = toolgram.get_format("qwen3_coder")
     dated = {"properties": {"a": {"type": "string", "pattern": "b+", "format": "date"}}}
-    made = toolgram.get_format("qwen3_coder").export("ebnf", [{"name": "f", "parameters": dated}])
-    assert "f: the format date is not enforced beside a pattern" in made.notes
+    made = fmt.export("ebnf", [{"name": name, "parameters": dated} for name in "fg"])
+    assert {f"{name}: the format date is not enforced beside a pattern" for name in "fg"} <= {*made.notes}
+    for name in "fg":
+        with pytest.raises(toolgram.ToolgramError, match=f"the parameters of '{name}': not a valid JSON Schema"):
+            fmt.export("ebnf", [{"name": name, "parameters": {"type": "x"}}])
+    alike = [[{"name": "f", "parameters": {"properties": {"a": {"enum": [each]}}}}] for each in (1, True, "1")]
+    assert len({fmt.export("ebnf", tools).text for tools in alike}) == 3

@@ -217,17 +217,11 @@ def test_a_snapshot_goes_on_where_it_was_taken(source: str) -> None:
 @pytest.mark.parametrize(
     ("begin", "unit", "end", "opaque"),
     [
-        ("a='", "x", "')", True),
-        ("a='''", "x'\n", "''')", False),
-        ("a='", "\\u0041", "')", False),
-        ("a=1.", "1", ")", True),
-        ("a=1.0", "_0", ")", False),
-        ("a=[", "'',", "])", False),
-        ("a=[", "1,", "])", False),
-        ("a=", " ", "1)", True),
-        ("", "x", "=1)", True),
+        ("a='", "x", "')", True), ("a='''", "x'\n", "''')", False), ("a='", "\\u0041", "')", False),
+        ("a=1.", "1", ")", True), ("a=1.0", "_0", ")", False), ("a=[", "'',", "])", False), ("a=[", "1,", "])", False),
+        ("a=", " ", "1)", True), ("", "x", "=1)", True),
     ],
-)
+)  # fmt: skip
 def test_work_is_linear_and_memory_is_what_is_held(begin: str, unit: str, end: str, opaque: bool) -> None:
     """Whole, what is opaque is read at once; by character, each costs the same."""
     source = begin + unit * (50_000 // len(unit)) + end

@@ -7,12 +7,12 @@ beginning of alternatives written once. `NOTHING` is what no text matches: alter
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from json.encoder import encode_basestring
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, dataclass_transform
 from weakref import WeakValueDictionary
 
 from toolgram.limits import MOST_OPTIONAL_MEMBERS
@@ -42,22 +42,24 @@ _known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 _making = Lock()
 
 
+@dataclass_transform(eq_default=False, frozen_default=True)
 class Shared(metaclass=_Once):
-    """A node: immutable, and one for each value."""
+    """A node: immutable, and one for each value. Each kind of node is a dataclass."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
 
 
 class Expr(Shared):
     """A node that some texts match."""
 
 
-@dataclass(frozen=True, eq=False)
 class Lit(Expr):
     """One fixed text."""
 
     text: str
 
 
-@dataclass(frozen=True, eq=False)
 class Token(Expr):
     """One special token. If its `id` is not known, the engine identifies it by its text."""
 
@@ -65,7 +67,6 @@ class Token(Expr):
     id: int | None
 
 
-@dataclass(frozen=True, eq=False)
 class Chars(Expr):
     """A bounded run of characters: one of `first`, and up to `most` - 1 of `rest`, but none of the texts `but`.
 
@@ -78,14 +79,12 @@ class Chars(Expr):
     but: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class Class(Expr):
     """One character of a set, given as ranges of code points: sorted, and apart from each other."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Repeat(Expr):
     """A body repeated from `low` to `high` times; without an upper limit if `high` is None.
 
@@ -98,28 +97,24 @@ class Repeat(Expr):
     is_length: bool = False
 
 
-@dataclass(frozen=True, eq=False)
 class Seq(Expr):
     """A sequence of parts."""
 
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Choice(Expr):
     """One of several options; without options, nothing matches."""
 
     options: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Star(Expr):
     """A body repeated any number of times."""
 
     body: Expr
 
 
-@dataclass(frozen=True, eq=False)
 class Json(Expr):
     """A JSON value that a schema allows. `schema` is its canonical text; `any_order` applies to the outermost keys."""
 
@@ -127,40 +122,34 @@ class Json(Expr):
     any_order: bool = False
 
 
-@dataclass(frozen=True, eq=False)
 class EngineFormat(Expr):
     """A format of xgrammar's structural tags, as JSON in `text`; no other target supports it."""
 
     text: str
 
 
-@dataclass(frozen=True, eq=False)
 class Blanks(Expr):
     """The blanks that JSON allows, a limited number."""
 
 
-@dataclass(frozen=True, eq=False)
 class Quoted(Expr):
     """A text of some form as a value, with its quotes. Engines read it fastest as one regular expression."""
 
     body: Expr
 
 
-@dataclass(frozen=True, eq=False)
 class OtherName(Expr):
     """A name in JSON, with its quotes, that differs from some names."""
 
     but: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Forbidden(Shared):
     """The words that free text must not contain. All texts of one place share them."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Text(Expr):
     """Free text that contains nothing forbidden. It ends with `closer`, if there is one.
 
@@ -172,7 +161,6 @@ class Text(Expr):
     within: Expr | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class Member(Shared):
     """An argument: how it is written as the first and as a later one."""
 
@@ -182,7 +170,6 @@ class Member(Shared):
     required: bool
 
 
-@dataclass(frozen=True, eq=False)
 class Members(Expr):
     """One or more arguments: each declared one at most once, all required ones, in this order or in any order."""
 
@@ -190,7 +177,6 @@ class Members(Expr):
     any_order: bool
 
 
-@dataclass(frozen=True, eq=False)
 class Rules(Expr):
     """A small recursive language of its own: named rules, and the one to begin with."""
 
@@ -198,7 +184,6 @@ class Rules(Expr):
     rules: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Ref(Expr):
     """A rule of the `Rules` around it. `scope` tells rules of the same name in different languages apart."""
 
@@ -206,12 +191,10 @@ class Ref(Expr):
     scope: str = ""
 
 
-@dataclass(frozen=True, eq=False)
 class Break(Expr):
     """The empty text, which keeps the texts on either side apart."""
 
 
-@dataclass(frozen=True, eq=False)
 class Slot(Expr):
     """What depends on a function or an argument. `part` says what is written there, and `at` what else decides it."""
 
@@ -219,7 +202,6 @@ class Slot(Expr):
     at: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class EachFunction(Expr):
     """A part of a call that is written for each function of a request, with slots in it."""
 
@@ -294,7 +276,9 @@ def has_name(text: str) -> bool:
 
 def named(text: str, name: str) -> str:
     """Return a text with the name of a function in its place."""
-    return text.translate({ord(ANY_NAME): name, ord(ANY_NAME_IN_JSON): json.dumps(name, ensure_ascii=False)[1:-1]})
+    if ANY_NAME_IN_JSON in text:
+        text = text.replace(ANY_NAME_IN_JSON, encode_basestring(name)[1:-1])
+    return text.replace(ANY_NAME, name)
 
 
 def each_function(body: Expr) -> Expr:

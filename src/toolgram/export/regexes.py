@@ -24,8 +24,6 @@ _LEAVES = {
     "json_string": JSON_STRING,
 }
 _FLAT = ("integer", "number", "boolean", "null", "escape", "escaped")  # rules that call no string, list or object
-
-
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

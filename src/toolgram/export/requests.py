@@ -8,10 +8,13 @@ an error that names what was found.
 from __future__ import annotations
 
 import json
+import marshal
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from toolgram.errors import ToolgramError
 from toolgram.export.arguments import schema_text
@@ -19,6 +22,7 @@ from toolgram.export.expressions import EngineFormat, Expr, Json, Note
 from toolgram.export.markers import NO_TOKENS, Tokens
 from toolgram.export.normalising import normal_form
 from toolgram.export.values import alternatives
+from toolgram.limits import MAX_KEPT_SCHEMA, MOST_KEPT_SCHEMAS
 from toolgram.tools.reading import DeclaredTool, read_tools
 
 ToolChoice: TypeAlias = str | Mapping[str, Any] | Sequence[str] | None
@@ -130,23 +134,27 @@ def _name(choice: Any) -> str:
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A declared function: its name, and the normal form of the schema of its arguments.
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """The parameters of a function: the normal form of their schema, its alternatives, and the notes on it.
 
-    `forms` are the alternatives of that schema: plain objects, whose parts may refer to definitions of the schema.
-    `names` are the declared parameters, even if the schema is not enforced.
+    `forms` are the alternatives: plain objects, whose parts may refer to definitions of the schema. `names` are the
+    declared parameters, even if the schema is not enforced. `written` keeps what each format writes for them.
     """
 
-    name: str
     schema: Mapping[str, Any]
     forms: tuple[Mapping[str, Any], ...]
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    written: WeakKeyDictionary[Any, dict[Any, tuple[Expr, tuple[str, ...]]]] = field(default_factory=WeakKeyDictionary)
 
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether a call may have no arguments."""
-        return any(not form.get("required") and not form.get("minProperties") for form in self.forms)
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A declared function."""
+
+    name: str
+    parameters: Parameters
 
 
 def tools_of(
@@ -168,21 +176,39 @@ def tools_of(
         if name in found:
             raise ToolgramError(f"tools[{at}]: the function {name!r} is declared twice")
         is_strict = tool.strict if strict is None else strict
-        schema = _arguments(tool, lambda words, name=name: note(f"{name}: {words}"), is_strict, open_objects)  # type: ignore[misc]
-        properties = (tool.parameters or {}).get("properties")
-        names = tuple(properties) if isinstance(properties, Mapping) else ()
-        found[name] = Tool(name, schema, tuple(_plain(schema)), names)
+        parameters = _parameters(tool, is_strict is not False, open_objects and not is_strict)
+        for words in parameters.notes:
+            note(f"{name}: {words}")
+        found[name] = Tool(name, parameters)
     return list(found.values())
 
 
-def _arguments(tool: DeclaredTool, note: Note, strict: bool | None, open_objects: bool) -> Mapping[str, Any]:
-    schema, where = tool.parameters, f"the parameters of {tool.name!r}"
-    if schema is None:
-        return _ANY_OBJECT
-    if strict is False:
-        normal_form(schema, where, lambda words: None)
-        return _ANY_OBJECT
-    return normal_form(schema, where, note, "object", open_objects and not strict)
+def _parameters(tool: DeclaredTool, enforced: bool, open_objects: bool) -> Parameters:
+    """Return the parameters of a function. Those of small schemas are kept: functions come back in other requests."""
+    schema: Any = tool.parameters
+    try:
+        data = marshal.dumps(schema, 2)  # the only quick form in which no two different values are alike
+        if len(data) <= MAX_KEPT_SCHEMA:
+            return _kept_parameters(data, enforced, open_objects)
+    except (ValueError, ToolgramError):
+        pass  # it has other objects than those of JSON, or an error has to name the function
+    return _read_parameters(schema, f"the parameters of {tool.name!r}", enforced, open_objects)
+
+
+@lru_cache(maxsize=MOST_KEPT_SCHEMAS)
+def _kept_parameters(data: bytes, enforced: bool, open_objects: bool) -> Parameters:
+    return _read_parameters(marshal.loads(data), "", enforced, open_objects)
+
+
+def _read_parameters(schema: Any, where: str, enforced: bool, open_objects: bool) -> Parameters:
+    properties = (schema or {}).get("properties")
+    names = tuple(properties) if isinstance(properties, Mapping) else ()
+    notes: dict[str, None] = {}
+    if schema is not None:
+        normal = normal_form(schema, where, notes.setdefault, "object" if enforced else "", open_objects)
+    if schema is None or not enforced:
+        normal, notes = _ANY_OBJECT, {}
+    return Parameters(normal, tuple(_plain(normal)), names, tuple(notes))
 
 
 def _plain(schema: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

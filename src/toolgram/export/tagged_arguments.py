@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Self, cast
 
 from toolgram.errors import ToolgramError
 from toolgram.export import expressions as ex
-from toolgram.export.arguments import schema_text
+from toolgram.export.arguments import keyword_arguments, schema_text
 from toolgram.export.elements import Elements
 from toolgram.export.markers import Tokens
-from toolgram.export.notations import MIXED, notated
-from toolgram.export.requests import Tool
+from toolgram.export.notations import MIXED, PYTHON, WORDS, notated
+from toolgram.export.requests import Parameters
 from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
@@ -30,9 +30,9 @@ from toolgram.program.values import SURE_MARKER
 from toolgram.spec.data import Literal, Run, Spec, rows_of
 
 
-def noting(tool: Tool, note: ex.Note) -> ex.Note:
-    """Return a function that adds notes about one function of the request."""
-    return lambda words: note(f"{tool.name}: {words}")
+def noting(note: ex.Note) -> ex.Note:
+    """Return a function that adds notes about the function whose arguments are written."""
+    return lambda words: note(f"{ex.ANY_NAME}: {words}")
 
 
 class _Place(NamedTuple):
@@ -42,8 +42,8 @@ class _Place(NamedTuple):
     echoed: bool = False
 
 
-class TaggedArguments:
-    """Writes the tagged arguments of a format for one request."""
+class ArgumentWriter:
+    """Writes the arguments of a function in one format. The notes have a placeholder for its name."""
 
     def __init__(self, spec: Spec, paths: ObservedPaths, note: ex.Note, tokens: Tokens) -> None:
         self.spec, self.paths, self.note, self.tokens = spec, paths, note, tokens
@@ -56,19 +56,36 @@ class TaggedArguments:
         found.note = note
         return found
 
-    def members(self, tool: Tool, first: tuple[Edge, ...], later: tuple[Edge, ...], waiting: str) -> ex.Expr:
+    def no_arguments(self, parameters: Parameters) -> ex.Expr:
+        """Return the empty text if a call may have no arguments."""
+        needs_some = all(form.get("required") or form.get("minProperties") for form in parameters.forms)
+        return ex.NOTHING if needs_some else ex.EMPTY
+
+    def arguments(self, parameters: Parameters, state: str) -> ex.Expr:
+        """Return the arguments as one value."""
+        schema = parameters.schema
+        if self.spec.states[state].python:
+            notation = WORDS if self.paths.json_words else PYTHON
+            body = keyword_arguments(parameters.forms, schema, noting(self.note), notation)
+            return ex.seq(ex.Lit("("), body, ex.Lit(")"))
+        return ex.Json(schema_text(schema, schema.get("$defs", {})), any_order=True)
+
+    def members(
+        self, parameters: Parameters, first: tuple[Edge, ...], later: tuple[Edge, ...], waiting: str
+    ) -> ex.Expr:
         """Return all arguments of a function, each in its first and its later form."""
-        return ex.choice(*(self._members_of(tool, form, first, later, waiting) for form in tool.forms))
+        return ex.choice(*(self._members_of(parameters, form, first, later, waiting) for form in parameters.forms))
 
     def _members_of(
-        self, tool: Tool, schema: Mapping[str, Any], first: tuple[Edge, ...], later: tuple[Edge, ...], waiting: str
-    ) -> ex.Expr:
+        self, parameters: Parameters, schema: Mapping[str, Any], first: tuple[Edge, ...], later: tuple[Edge, ...],
+        waiting: str,
+    ) -> ex.Expr:  # fmt: skip
         """Return the arguments of one alternative of the schema."""
-        note = noting(tool, self.note)
+        note = noting(self.note)
 
         def written(key: str | tuple[str, ...], declared: Any) -> tuple[ex.Expr, ex.Expr]:
-            slots = cache(lambda slot: self._in_slot(tool, slot, key, declared))
-            form = cache(lambda skeleton: ex.filled(skeleton, slots))
+            in_slot = cache(lambda slot: getattr(self, f"_{slot.part}")(parameters, *slot.at, key, declared))
+            form = cache(lambda skeleton: ex.filled(skeleton, in_slot))
             again = ex.choice(*(form(self.skeleton(edge, waiting)) for edge in later))
             return ex.choice(*(form(self.skeleton(edge, waiting)) for edge in first)), again
 
@@ -89,21 +106,16 @@ class TaggedArguments:
                 continue
             found.append(ex.Member(name, begun, again, name in required))
         beyond = True if "patternProperties" in schema else schema.get("additionalProperties", True)
-        if beyond is not False and not _texts_and_others(tool, beyond)[0]:
+        if beyond is not False and not _texts_and_others(parameters, beyond)[0]:
             note("further arguments would be read as text, so they are not allowed")
         elif beyond is not False:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
             found.append(ex.Member("", begun, again, False))
             if begun == ex.NOTHING:  # the marker that closes the argument also has the key, which must be known
-                others = [name for name in tool.names if name not in schema.get("properties", {})]
+                others = [name for name in parameters.names if name not in schema.get("properties", {})]
                 found[-1:] = [ex.Member(name, *written(name, beyond), False) for name in others]
         return ex.Members(tuple(found), True) if found else ex.NOTHING
-
-    def _in_slot(self, tool: Tool, slot: ex.Slot, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
-        """Return what one argument has in a slot."""
-        edge = slot.at[0]
-        return self._key_label(edge, key) if slot.part == "key" else self._value_label(tool, edge, key, declared)
 
     def _skeleton(self, edge: Edge, waiting: str) -> ex.Expr:
         """Return what all arguments have in common, from the edge that begins one to the place where another may begin.
@@ -135,86 +147,86 @@ class TaggedArguments:
         first = _Place("")
         return solve(first, moves)
 
-    def _key_label(self, edge: Edge, key: str | tuple[str, ...]) -> ex.Expr:
+    def _key(self, _: Parameters, edge: Edge, key: str | tuple[str, ...], __: Any) -> ex.Expr:
         shape = cast(Run, self.spec.terminals[edge.trigger])
         if isinstance(key, str):
             return ex.Lit(key) if re.fullmatch(shape.pattern, key) else ex.NOTHING
         first, rest = characters_of(shape.first, WORD[:52] + "_"), characters_of(rest_of(shape), WORD)
         return ex.Chars(first, rest, 32, key)
 
-    def _value_label(self, tool: Tool, edge: Edge, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
+    def _value(self, parameters: Parameters, edge: Edge, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         marker = self.tokens.written(edge.text)
         state = self.spec.states[edge.source]
         if state.typed not in READ_AS_TEXT_OR_JSON:
             if state.typed not in VALUE_WRITERS:
                 raise ToolgramError(f"values that are tagged `{state.typed}` cannot be exported")
-            written = VALUE_WRITERS[state.typed](self, tool, key, declared)
+            written = VALUE_WRITERS[state.typed](self, parameters, key, declared)
             return written if edge.trigger == "value_end" else ex.seq(written, marker)
         if edge.trigger == "value_end":
-            return self._literal(tool, declared, with_text=not self._has_text_frame())
+            return self._literal(parameters, declared, with_text=not self._has_text_frame())
         if state.echo and not isinstance(key, str):
             return ex.NOTHING  # its closing marker repeats a key that is not known
         name = key if isinstance(key, str) else ""
         echoed = name if state.echo else ""  # the end of the marker; the state after it does not read it again
         if state.typed == "json":
-            literal = self._literal(tool, declared, with_text=not self._has_text_frame())
+            literal = self._literal(parameters, declared, with_text=not self._has_text_frame())
             return ex.seq(literal, marker, ex.Lit(echoed))
-        texts, others = _texts_and_others(tool, declared)
+        texts, others = _texts_and_others(parameters, declared)
         if state.typed == "html" and any(form.get("type", "array") in ("array", "object") for form in others):
-            self.note(f"{tool.name}: JSON of {name!r} has escapes, so it is written as text")
-            return self._raw(tool, name, {}, edge, echoed)
+            self.note(f"{ex.ANY_NAME}: JSON of {name!r} has escapes, so it is written as text")
+            return self._raw(parameters, name, {}, edge, echoed)
         free = [form for form in texts if not set(form) - {"type"}]  # which includes any value
-        raw = ex.choice(*(self._raw(tool, name, each, edge, echoed) for each in free[:1] or texts))
+        raw = ex.choice(*(self._raw(parameters, name, each, edge, echoed) for each in free[:1] or texts))
         head, _ = ex.split(raw)
         if state.typed == "text" or (isinstance(head, ex.Text) and head.within is None):
             return raw
-        return ex.choice(raw, ex.seq(self._literal(tool, declared, with_text=False), marker, ex.Lit(echoed)))
+        return ex.choice(raw, ex.seq(self._literal(parameters, declared, with_text=False), marker, ex.Lit(echoed)))
 
-    def elements(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
+    def elements(self, parameters: Parameters, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         """Return a value with elements inside, up to the tag that closes it."""
         if not isinstance(key, str) and len(self.spec.notation) < 4:
             return ex.NOTHING  # that tag has a key that is not known
-        elements = Elements(self.spec.notation, tool.schema.get("$defs", {}), noting(tool, self.note), self.tokens)
+        elements = Elements(self.spec.notation, parameters.schema.get("$defs", {}), noting(self.note), self.tokens)
         return elements.argument(str(key), declared)
 
-    def notated(self, tool: Tool, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
+    def notated(self, parameters: Parameters, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         """Return a value in the format's own quotes."""
         opening, closing = self.spec.notation
         ends = {each.trigger for each in self.spec.transitions if "unclosed_value" in each.actions}
         shapes = [self.spec.terminals.get(trigger) for trigger in sorted(ends)]
         markers = tuple(shape.text for shape in shapes if isinstance(shape, Literal))
-        values = Values(tool.schema, noting(tool, self.note), notated(opening, closing, markers, self.tokens))
+        values = Values(parameters.schema, noting(self.note), notated(opening, closing, markers, self.tokens))
         return values.alone_or_rules(values.value(declared))
 
     def _has_text_frame(self) -> bool:
         sources = [self.spec.states[edge.source] for edges in self.paths.edges.values() for edge in edges]
         return any(state.meaning == "value" and state.typed in ("", "text") for state in sources)
 
-    def _literal(self, tool: Tool, declared: Any, with_text: bool) -> ex.Expr:
+    def _literal(self, parameters: Parameters, declared: Any, with_text: bool) -> ex.Expr:
         """Return a value as JSON, or also as Python if the format writes it; without text, unless `with_text`."""
-        texts, others = _texts_and_others(tool, declared)
+        texts, others = _texts_and_others(parameters, declared)
         schema = declared if with_text else others[0] if len(others) == 1 else {"anyOf": others}
         if not with_text and not others:
             return ex.NOTHING
-        written: ex.Expr = ex.Json(schema_text(schema, tool.schema.get("$defs", {})))
+        written: ex.Expr = ex.Json(schema_text(schema, parameters.schema.get("$defs", {})))
         forms = [*texts, *others] if with_text else others
         numbers = all(form.get("type") in ("integer", "number") for form in forms)
         if self.paths.python_values and not numbers:  # which Python writes as JSON does
-            values = Values(tool.schema, noting(tool, self.note), MIXED)
+            values = Values(parameters.schema, noting(self.note), MIXED)
             start = values.value(schema)
             written = ex.choice(written, values.rules(start)) if start != ex.NOTHING else written
         return written
 
-    def _raw(self, tool: Tool, name: str, declared: Any, edge: Edge, echoed: str) -> ex.Expr:
+    def _raw(self, parameters: Parameters, name: str, declared: Any, edge: Edge, echoed: str) -> ex.Expr:
         """Return unescaped text, up to its closing marker."""
         texts, marker = declared.get("enum"), self.tokens.written(edge.text)
         if texts is not None:
             texts = [escaped(each, self.spec.states[edge.source].typed) for each in texts]
             kept = [each for each in texts if edge.text not in each]
             if kept != texts:
-                self.note(f"{tool.name}: a value of {name!r} contains the marker that ends it, and cannot be written")
+                self.note(f"{ex.ANY_NAME}: a value of {name!r} contains the marker that ends it, and cannot be written")
             return ex.seq(ex.choice(*map(ex.Lit, kept)), marker, ex.Lit(echoed))
-        within = text_of_schema(declared, noting(tool, self.note))
+        within = text_of_schema(declared, noting(self.note))
         shapes = [self.spec.terminals.get(trigger) for trigger in self.rows[edge.source]]
         texts = [shape.text for shape in shapes if isinstance(shape, Literal) and self.tokens.is_text(shape.text)]
         if len(edge.text + echoed) < SURE_MARKER:
@@ -225,17 +237,17 @@ class TaggedArguments:
 READ_AS_TEXT_OR_JSON = ("", "text", "trimmed", "xml", "html", "json")
 # Values with a notation of their own, by the tag of their state: each function writes the value of a parameter with
 # this key and this declared schema.
-VALUE_WRITERS: Mapping[str, Callable[[TaggedArguments, Tool, str | tuple[str, ...], Any], ex.Expr]] = {
-    "elements": TaggedArguments.elements,
-    "notated": TaggedArguments.notated,
+VALUE_WRITERS: Mapping[str, Callable[[ArgumentWriter, Parameters, str | tuple[str, ...], Any], ex.Expr]] = {
+    "elements": ArgumentWriter.elements,
+    "notated": ArgumentWriter.notated,
 }
 
 
-def _texts_and_others(tool: Tool, declared: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _texts_and_others(parameters: Parameters, declared: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Return the alternatives of a schema that are text, and those that are not. Any value is both."""
     texts: list[Mapping[str, Any]] = []
     others: list[Mapping[str, Any]] = []
-    for form in alternatives(declared, tool.schema.get("$defs", {})):
+    for form in alternatives(declared, parameters.schema.get("$defs", {})):
         if "enum" in form:
             for found, is_text in ((texts, True), (others, False)):
                 if values := [each for each in form["enum"] if isinstance(each, str) == is_text]:

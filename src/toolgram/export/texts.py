@@ -30,8 +30,7 @@ def characters_of(pattern: str, among: str) -> str:
 def rest_of(run: Run) -> str:
     """Return the class of the second and later characters of a run."""
     rest = run.pattern[len(run.first) :] if run.pattern.startswith(run.first) else ""
-    rest = re.sub(r"\{\d*,?\d*\}\Z", "", rest)
-    return rest or run.first
+    return re.sub(r"\{\d*,?\d*\}\Z", "", rest) or run.first
 
 
 # --- what is forbidden --------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from toolgram.export.notations import BASE, JSON
 from toolgram.export.texts import text_automaton
 from toolgram.export.values import Values, other_names
 from toolgram.export.written import EMPTY_ROW, Piece, counted, either, joined, optional, row
-from toolgram.limits import MOST_COUNTED
+from toolgram.limits import MAX_KEPT_SCHEMA, MOST_COUNTED, MOST_KEPT_SCHEMAS
 
 
 class RuleWriter:
@@ -227,10 +227,10 @@ class RuleWriter:
 
     def of_json(self, expr: ex.Json) -> Piece:
         """Return the rules of a value."""
-        schema = json.loads(expr.schema)
-        values = Values(schema, self.note, JSON)
-        start = values.whole_object(schema) if expr.any_order else values.value(schema)
-        return self.item(start if isinstance(start, ex.Ref) and start.name in BASE else values.rules(start))
+        value, notes = (_json_value if len(expr.schema) <= MAX_KEPT_SCHEMA else _json_value.__wrapped__)(expr)
+        for words in notes:
+            self.note(words)
+        return self.item(value)
 
     def of_blanks(self, expr: ex.Blanks | None = None) -> Piece:
         """Return the blanks that JSON allows."""
@@ -335,6 +335,15 @@ class _AnyOrder:
 
     def _one(self) -> Piece:
         return either(*(self.written(self.laters[each]) for each in self.loose if each in self.laters))
+
+
+@lru_cache(maxsize=MOST_KEPT_SCHEMAS)
+def _json_value(expr: ex.Json) -> tuple[ex.Expr, tuple[str, ...]]:
+    """Return the rules of a value, and the notes on them."""
+    schema, notes = json.loads(expr.schema), dict[str, None]()
+    values = Values(schema, notes.setdefault, JSON)
+    start = values.whole_object(schema) if expr.any_order else values.value(schema)
+    return start if isinstance(start, ex.Ref) and start.name in BASE else values.rules(start), tuple(notes)
 
 
 def is_length(expr: ex.Expr) -> bool:
