@@ -3,72 +3,103 @@
     make vllm-cost-table
 
 The time is that of `adjust_request` for a request with `tool_choice: "required"`, in which the grammar is written or
-found, and that of making its parsers. The fastest of some runs counts; each first request has tools of its own.
+found, that of compiling it, and that of making the parsers of the request. The fastest of some runs counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import toolgram
+from benchmarks.vocabularies import vocabulary
 from tests.integrations.tokenizers_for_tests import Pieces
 from tests.integrations.vllm_driver import Server
 from tests.page_parts import write_part
 
 BEGIN, END = "<!-- cost of a request: written by `make vllm-cost-table` -->", "<!-- end of cost of a request -->"
-PAIRS = (("toolgram_hermes", "toolgram_hermes"), ("toolgram_qwen3_coder", "toolgram_qwen3_coder"), ("hermes", None))
+# A tool parser, a reasoning parser, and whether the functions are `strict`: vLLM's own grammars hold no other arguments
+# to their schema.
+ROWS = (
+    ("toolgram_hermes", "toolgram_hermes", False),
+    ("toolgram_qwen3_coder", "toolgram_qwen3_coder", False),
+    ("hermes", None, False),
+    ("hermes", None, True),
+    ("qwen3_coder", None, False),
+    ("qwen3_coder", None, True),
+)
 SIZES = (3, 100)
 RUNS = 20
+COLUMNS = ("tools", "new functions", "known functions", "again", "parsers", "compiled, ms")
 
 
-def tools(count: int, kind: str) -> list[dict[str, Any]]:
-    """Tools with three parameters each; those of another `kind` have other names."""
-    properties = {
-        "city": {"type": "string"},
-        "days": {"type": "integer"},
-        "mode": {"type": "string", "enum": ["a", "b"]},
-    }
-    schema = {"type": "object", "properties": properties, "required": ["city"]}
-    return [
-        {"type": "function", "function": {"name": f"{kind}_{at}", "description": "Does it.", "parameters": schema}}
-        for at in range(count)
-    ]
+def tools(count: int, kind: str, strict: bool = False) -> list[dict[str, Any]]:
+    """Functions with three parameters each. Those of another `kind` have other names and other parameters."""
+    found: list[dict[str, Any]] = []
+    for at in range(count):
+        properties: dict[str, Any] = {
+            f"city_{kind}_{at}": {"type": "string"},
+            f"days_{kind}_{at}": {"type": "integer"},
+            f"mode_{kind}_{at}": {"type": "string", "enum": ["a", "b"]},
+        }
+        schema = {"type": "object", "properties": properties, "required": [f"city_{kind}_{at}"]}
+        function = {"name": f"{kind}_{at}", "description": "Does it.", "parameters": schema}
+        if strict:
+            function |= {"strict": True, "parameters": {**schema, "additionalProperties": False}}
+        found.append({"type": "function", "function": function})
+    return found
 
 
-def fastest(run: Callable[[], Any], runs: int = RUNS) -> float:
+def fastest(runs: Iterable[Callable[[], Any]]) -> float:
     """Microseconds of the fastest run."""
     times = []
-    for _ in range(runs):
+    for run in runs:
         begun = time.perf_counter()
         run()
         times.append(time.perf_counter() - begun)
     return min(times) * 1e6
 
 
-def row(pair: Sequence[str | None]) -> str:
-    """The row of a pair of parsers."""
-    name = str(pair[0])
-    shipped = name.removeprefix("toolgram_")
-    server = Server(Pieces([], list(toolgram.get_format(shipped).program.special.values())), *pair)
+def compiled(markers: Sequence[str], tag: str) -> Callable[[], Any]:
+    """Return a run that compiles a tag as vLLM's engine does, for the vocabulary tekken with these markers."""
+    import xgrammar
+
+    words = vocabulary("tekken", tuple(markers))
+    info = xgrammar.TokenizerInfo(
+        list(words.tokens), vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[words.eos_token_id]
+    )
+    compiler = xgrammar.GrammarCompiler(info, max_threads=8, cache_enabled=True)  # which has compiled nothing yet
+    return lambda: compiler.compile_structural_tag(tag)
+
+
+def row(tool_parser: str, reasoning_parser: str | None, strict: bool, size: int) -> str:
+    """The row of a pair of parsers and a number of functions."""
+    markers = list(toolgram.get_format(tool_parser.removeprefix("toolgram_")).program.special.values())
+    server = Server(Pieces([], markers), tool_parser, reasoning_parser)
+
+    def asking(given: list[dict[str, Any]]) -> Any:
+        return server.request(given, tool_choice="required")
 
     def adjusted(given: list[dict[str, Any]]) -> Callable[[], Any]:
-        return lambda: server.adjusted(server.request(given, tool_choice="required"), [0])
+        request = asking(given)
+        return lambda: server.adjusted(request, [0])
 
     adjusted(tools(1, "warm"))()
-    cells = []
-    for size in SIZES:
-        asking = fastest(lambda size=size: server.request(tools(size, "x"), tool_choice="required"))  # type: ignore[misc]
-        again = adjusted(tools(size, "again"))
-        first = min(fastest(adjusted(tools(size, f"first{at}")), 1) for at in range(5))
-        again()
-        request = server.request(tools(size, "x"), tool_choice="required")
-        made = fastest(lambda request=request: server.made(request))  # type: ignore[misc]
-        cells += [f"{first - asking:,.0f}", f"{fastest(again) - asking:,.0f}", f"{made:.0f}"]
-    return f"| `{name}` | " + " | ".join(cells) + " |"
+    known = tools(size + RUNS, "known", strict)
+    adjusted(known)()
+    new = [tools(size, f"new{at}", strict) for at in range(5)]
+    first = fastest(map(adjusted, new))
+    others = fastest(adjusted([*known[at + 1 : at + size], known[at]]) for at in range(RUNS))
+    again = fastest(adjusted(new[0]) for _ in range(RUNS))
+    request = asking(known[:size])
+    made = fastest([lambda: server.made(request)] * RUNS)
+    tag = adjusted(new[0])().structured_outputs.structural_tag
+    engine = fastest(compiled(markers, tag) for _ in range(3))
+    cells = [f"{size}", *(f"{each:,.0f}" for each in (first, others, again, made)), f"{engine / 1000:.0f}"]
+    return f"| `{tool_parser}`{', strict' * strict} | " + " | ".join(cells) + " |"
 
 
 def main() -> None:
@@ -76,8 +107,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--write", metavar="PAGE", type=Path)
     given = options.parse_args()
-    heads = [f"{size} tools, {what}" for size in SIZES for what in ("first", "again", "parsers")]
-    lines = [f"| parsers, microseconds | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|", *map(row, PAIRS)]
+    lines = [f"| parsers, microseconds | {' | '.join(COLUMNS)} |", "|---" * (1 + len(COLUMNS)) + "|"]
+    lines += [row(*each, size) for each in ROWS for size in SIZES]
     text = "\n".join(lines) + "\n"
     if given.write is None:
         print(text)
