@@ -2,10 +2,11 @@
 
 Strategy: after a beginning `t`, every continuation of a few tokens is tried, the end of the output among them. What
 *all* of them say is certain, and a prompt parser has told it. The events are compared as rows of small items (one
-per character of payload), so that half an event that is certain counts as well. Four things may wait although
+per character of payload), so that half an event that is certain counts as well. Five things may wait although
 their meaning is known: the blanks beside a marker, which go out together; a marker that may become a longer one; the
-comma, colon and quote before a key or a late value of the JSON around a call, which go out with it; and a call in
-Python, which goes out with its first value (`f()` with what follows it), and a word after it, which may be a name.
+comma, colon and quote before a key or a late value of the JSON around a call, which go out with it; the header of a
+message that calls only if its text is an object; and a call in Python, which goes out with its first value (`f()` with
+what follows it), and a word after it, which may be a name.
 What is left of a call or a marker that the beginning may have begun is one token, so that three reach every outcome.
 A model also writes what belongs to no format. One such character is tried first as well: what may be repaired waits.
 """
@@ -77,7 +78,7 @@ def _common(first: tuple[Item, ...], second: tuple[Item, ...]) -> tuple[Item, ..
 
 def remainders(name: str, beginning: str) -> list[str]:
     """What is left of every goal that `beginning` may have begun, and whole goals: the few by hand, if there are."""
-    every = (*goals_of(name), *grammar_literals(name))
+    every = (*goals_of(name), *grammar_literals(name), *toolgram.get_format(name).spec.other_roles)
     begun = [goal[at:] for goal in every for at in range(1, len(goal)) if beginning.endswith(goal[:at])]
     return [*dict.fromkeys((*begun, *grammar_literals(name), *BY_HAND["goals"].get(name, goals(name))))]
 
@@ -100,21 +101,24 @@ def certain_but_held(name: str, beginning: str) -> tuple[Item, ...]:
 
 # A call in Python before its first value, of which a sign shows nothing; or a list of such calls, and a word.
 _python_waits = re.compile(r"[\w.]+\s*\((?:\s*\w+\s*(?:=\s*-?)?)?\)?$|\]\s*\w+$").search
+_header_waits = re.compile(r"<\|channel\|>[^<]* to=[^<]*<\|message\|>\s*\{?$").search
 
 
 def _may_wait(name: str, beginning: str, item: Item) -> bool:
-    if item[0] != "malformed" and _python_waits(held_after(name, beginning)):
-        return any(state.python for state in toolgram.get_format(name).spec.states.values())
-    if item[0] != "dropped":
-        return False
-    return item[1] in ' \t\r\n,:"' or _may_grow(name, held_after(name, beginning))
+    held, states = held_after(name, beginning), toolgram.get_format(name).spec.states.values()
+    if item[0] == "dropped" and (item[1] in ' \t\r\n,:"' or _may_grow(name, held) or _header_waits(held)):
+        return True
+    return item[0] != "malformed" and _python_waits(held) is not None and any(state.python for state in states)
 
 
 def _may_grow(name: str, held: str) -> bool:
-    """Whether what is held is a marker, and the beginning of a longer one: a marker is one event."""
+    """Whether what is held is a marker, and the beginning of a longer one (which is one event) or of another's turn."""
     literals = grammar_literals(name)
     begun = [short for short in literals if held.endswith(short)]
-    return any(long != short and long.startswith(short) for short in begun for long in literals)
+    turns = (role[:at] for role in toolgram.get_format(name).spec.other_roles for at in range(2, len(role)))
+    return held.endswith((*turns,)) or any(
+        long != short and long.startswith(short) for short in begun for long in literals
+    )
 
 
 def check_held(name: str, beginnings: Iterable[str]) -> None:

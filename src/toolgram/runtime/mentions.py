@@ -16,6 +16,7 @@ the text after a token that ends the turn: the token is the end if nothing follo
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import cast
 
 from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
@@ -139,6 +140,9 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
         return stream.wait(text[pos:])
     ends = withheld.is_certain and (withheld.is_last or not _goes_on(stream, withheld, text, begin, final))
     if not ends and not rest.startswith(roles):
+        begun = [symbol for symbol, marker in _literals(stream) if marker.startswith(text[begin : begin + len(marker)])]
+        if not withheld.is_certain and begun and all(symbol.opens in (CALL, THOUGHT) for symbol in begun):
+            raise NotACall(follows=begin + 1 - pos)  # what begins here shows that the turn had not ended
         return None
     stream.events.send_withheld()
     stream.events.put_blanks(text[pos:begin])
@@ -150,17 +154,19 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
 
 def _goes_on(stream: Stream, withheld: Withheld, text: str, begin: int, final: bool) -> bool:
     """Return whether the turn continues with another message, or ends once more."""
-    state = stream.state
-    if not final and state.may_become(text, begin):
+    rest, goes_on = text[begin:], (STOP,) if withheld.is_over else (STOP, HEADER)
+    markers = [(symbol, marker) for symbol, marker in _literals(stream) if symbol.opens in goes_on]
+    if not final and any(marker.startswith(rest) and marker != rest for _, marker in markers):
         return True
-    pairs = zip(state.symbols, state.literals, strict=False)
-    goes_on = (STOP,) if withheld.is_over else (STOP, HEADER)
     return any(
-        symbol.opens in goes_on
-        and text.startswith(marker, begin)
-        and stream.is_marker(symbol, text, begin, begin + len(marker))
-        for symbol, marker in pairs
+        rest.startswith(marker) and stream.is_marker(symbol, text, begin, begin + len(marker))
+        for symbol, marker in markers
     )
+
+
+def _literals(stream: Stream) -> Iterator[tuple[Symbol, str]]:
+    """Return the symbols of the state that are fixed texts, with these."""
+    return zip(stream.state.symbols, stream.state.literals, strict=False)
 
 
 def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -174,8 +180,7 @@ def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
     state = stream.state
     closers: tuple[str, ...] = ()
     if state.meaning == "reasoning":
-        pairs = zip(state.symbols, state.literals, strict=False)
-        closers = tuple(text for symbol, text in pairs if stream.closes_thought(symbol))
+        closers = tuple(text for symbol, text in _literals(stream) if stream.closes_thought(symbol))
     events = stream.events
     events.mention.withheld = Withheld(_copied(stream), events.out, begin, closers)
     events.mention.withheld.opening = len(stream.program.literals.get(symbol.trigger, " "))
