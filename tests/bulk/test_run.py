@@ -58,13 +58,10 @@ def expected(bad: tuple[int, ...] = BAD) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("in.jsonl", "out.jsonl"),
-        ("in.jsonl.gz", "out.jsonl.zst"),
-        ("in.jsonl.zst", "out.jsonl.gz"),
-        ("in.jsonl", "out.parquet"),
-        ("in.parquet", "out.parquet"),
+        ("in.jsonl", "out.jsonl"), ("in.jsonl.gz", "out.jsonl.zst"), ("in.jsonl.zst", "out.jsonl.gz"),
+        ("in.jsonl", "out.parquet"), ("in.parquet", "out.parquet"),
     ],
-)
+)  # fmt: skip
 def test_every_kind_of_file(tmp_path: Path, source: str, target: str) -> None:
     log, wrong = write_log(tmp_path / source, COUNT, BAD), () if source.endswith("parquet") else BAD
     outcome = run(log, output=tmp_path / target, errors=tmp_path / "errors")

@@ -65,12 +65,9 @@ def test_a_template_without_calls_is_said_to_tell_little() -> None:
 @pytest.mark.parametrize(
     ("text", "outputs"),
     [
-        ('"a"\n"b"\n', ["a", "b"]),
-        ('{"output": "a"}', ["a"]),
-        ("plain\ntext", ["plain\ntext"]),
-        ('{"name": "f"}', ['{"name": "f"}']),
-        ("", []),
+        ('"a"\n"b"\n', ["a", "b"]), ('{"output": "a"}', ["a"]), ("plain\ntext", ["plain\ntext"]),
+        ('{"name": "f"}', ['{"name": "f"}']), ("", []),
     ],
-)
+)  # fmt: skip
 def test_outputs_in_a_file(text: str, outputs: list[str]) -> None:
     assert outputs_in(text) == outputs

@@ -12,7 +12,7 @@ from tests.properties.selection import quarter
 from tests.streams import assert_same_however_split, calls_of
 from tests.tables import table
 
-MISSED = table(__file__, "missed")
+MISSED, FROM_OUTSIDE = table(__file__, "missed"), table(__file__, "closed_from_outside")
 
 
 def missed(fmt: toolgram.Format) -> dict[str, frozenset[str]]:
@@ -64,6 +64,17 @@ def test_a_missing_marker_is_told(name: str) -> None:
     assert kinds(fmt, text + "\nIt is sunny.", "stop").count("unclosed_envelope") == 1
 
 
+@pytest.mark.parametrize("name", FROM_OUTSIDE)
+def test_a_marker_around_a_call_closes_it(name: str) -> None:
+    """Whatever follows: its arguments, which may be none, are closed."""
+    fmt, (before, argument, after) = toolgram.get_format(name), FROM_OUTSIDE[name]
+    for inside, arguments in (("", "{}"), (argument, '{"a": "x"}')):
+        for text in (None, "It is sunny."):
+            message = assert_same_however_split(fmt, f"{before}{inside}{after}{text or ''}", finish_reason="length")
+            assert (calls_of(message), message.content) == ([("f", arguments, "complete")], text)
+            assert "unclosed_envelope" in [each.kind for each in message.anomalies]
+
+
 @pytest.mark.parametrize(("eos_token", "wanted"), [("<|im_end|>", []), ("</s>", ["unclosed_envelope"])])
 def test_a_marker_that_may_end_the_turn_is_not_missed_at_the_end(eos_token: str, wanted: list[str]) -> None:
     """The server has cut it off. Where another token ends the turn, it is missed."""
@@ -107,12 +118,13 @@ def opened(name: str) -> toolgram.Format:
 @pytest.mark.parametrize("name", MARKERS)
 def test_the_default_prompt_opens_a_thought(name: str) -> None:
     fmt, (start, end), call = opened(name), MARKERS[name], CALL_OF[name]
-    for text, content in (
-        (f"Hm.\n{end}\n\nYes.", "Yes."),
-        (f"{start}\nHm.{end}Yes.", "Yes."),
-        (f"Hm.{end}", None),
-        (f"Hm.{end}{call}", None),
-    ):
+    texts = {
+        f"Hm.\n{end}\n\nYes.": "Yes.",
+        f"{start}\nHm.{end}Yes.": "Yes.",
+        f"Hm.{end}": None,
+        f"Hm.{end}{call}": None,
+    }
+    for text, content in texts.items():
         message = assert_same_however_split(fmt, text, prefix=None)
         assert (message.reasoning, message.content, message.anomalies) == ("Hm.", content, [])
     assert fmt.parse(f"Hm.{end}Yes.").reasoning == "Hm."

@@ -132,16 +132,8 @@ def piece(text: Any, reason: str | None = None, **more: Any) -> bytes:
 SOME, END = piece("some "), piece("text", "stop")
 HUGE = {"prompt_tokens": int("9" * 400), "completion_tokens": int("9" * 400)}
 STEPS: dict[str, Step | list[Step]] = {
-    "head": HEAD,
-    "closing": CLOSING,
-    "chunked": CHUNKED,
-    "some": SOME,
-    "end": END,
-    "done": data(b"[DONE]"),
-    "reset": Reset(),
-    "hold": Hold(),
-    "hold with comments": Hold(b": ping\n\n"),
-    "some without end": Hold(SOME),
+    "head": HEAD, "closing": CLOSING, "chunked": CHUNKED, "some": SOME, "end": END, "done": data(b"[DONE]"),
+    "reset": Reset(), "hold": Hold(), "hold with comments": Hold(b": ping\n\n"), "some without end": Hold(SOME),
     "deep lists": data(b"[" * 100_000),
     "a long line": b"data: " + b"x" * (MAX_STREAM_LINE + 9),
     "a long event": b"data: %b\n" % (b"x" * 990) * (MAX_STREAM_LINE // 990 + 9),
@@ -150,7 +142,7 @@ STEPS: dict[str, Step | list[Step]] = {
     "carriage returns": (SOME + END).replace(b"\n", b"\r"),
     "each byte": [chunk(bytes([each])) for each in SOME + END],
     "compressed": b"Content-Encoding: gzip\r\nConnection: close\r\n\r\n" + gzip.compress(SOME + END),
-}
+}  # fmt: skip
 
 
 def steps(given: Any) -> list[Step]:

@@ -172,7 +172,7 @@ class Ways:
             elif isinstance(shape, Run):
                 branches.runs.append((shape.first, ""))
             elif isinstance(shape, Literal):
-                sure = not move.repair or move.dest.meaning == "argument_key"
+                sure = not move.repair or move.dest.meaning in ("argument_key", "content")
                 found = NOTHING if sure else self._after(state, move, ())
                 if found is not None:
                     branches.markers(shape.texts, found)

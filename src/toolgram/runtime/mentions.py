@@ -142,7 +142,7 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
     if not ends and not rest.startswith(roles):
         begun = [symbol for symbol, marker in _literals(stream) if marker.startswith(text[begin : begin + len(marker)])]
         if not withheld.is_certain and begun and all(symbol.opens in (CALL, THOUGHT) for symbol in begun):
-            raise NotACall(follows=begin + 1 - pos)  # what begins here shows that the turn had not ended
+            raise NotACall(follows=begin - pos)  # what begins here shows that the turn had not ended
         return None
     stream.events.send_withheld()
     stream.events.put_blanks(text[pos:begin])
