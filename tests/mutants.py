@@ -48,12 +48,9 @@ TESTS = (
 )  # fmt: skip
 # What is changed, in which share of the changes.
 PARTS = {
-    "src/toolgram/runtime/*.py": 30,
-    "src/toolgram/islands/*.py": 20,
-    "machines/**/*.yaml": 20,
-    "src/toolgram/export/*.py": 15,
-    "src/toolgram/gateway/*.py": 15,
-}
+    "src/toolgram/runtime/*.py": 30, "src/toolgram/islands/*.py": 20, "machines/**/*.yaml": 20,
+    "src/toolgram/export/*.py": 15, "src/toolgram/gateway/*.py": 15,
+}  # fmt: skip
 SWAPPED = {
     ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
     ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"), ast.In: ("in", "not in"),

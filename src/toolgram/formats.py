@@ -290,14 +290,17 @@ class Format:
         fmt = self.with_suffix_of([prefix]) if self.spec.suffix and prefix else self
         tools, program = fmt._chosen(tools, strict)
         ids = call_ids or self._call_ids
+
+        def read(text: str, ids: CallIds) -> Message:
+            parser = self._parser_class(program, tools, prefix, ids)
+            parser.feed(text)
+            parser.close(finish_reason)
+            return parser.message
+
+        message = None
         if prefix is None or not (prefix or program.spec.generation_prompt):
-            message = self._whole_message(program, text, tools, ids, finish_reason)
-            if message is not None:
-                return message
-        parser = self._parser_class(program, tools, prefix, ids)
-        parser.feed(text)
-        parser.close(finish_reason)
-        return parser.message
+            message = self._whole_message(program, text, tools, ids, finish_reason, read)
+        return read(text, ids) if message is None else message
 
     def explain(
         self,

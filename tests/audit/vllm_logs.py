@@ -28,15 +28,11 @@ from toolgram.audit.page import page
 
 # The parsers that vLLM has for a format: for tools, for reasoning, and the tokenizer to try them with.
 THEIRS = {
-    "mistral_v11": ("mistral", "mistral", "tekken_v13"),
-    "mistral_v3": ("mistral", None, "tekken_v3"),
-    "hermes": ("hermes", "qwen3", "llama3"),
-    "qwen3_coder": ("qwen3_coder", "qwen3", "llama3"),
-    "llama3_json": ("llama3_json", None, "llama3"),
-    "llama4_pythonic": ("llama4_pythonic", None, "llama3"),
-    "lfm2": ("lfm2", "qwen3", "llama3"),
-    "granite_3": ("granite", "granite_thinking_parser", "llama3"),
-}
+    "mistral_v11": ("mistral", "mistral", "tekken_v13"), "mistral_v3": ("mistral", None, "tekken_v3"),
+    "hermes": ("hermes", "qwen3", "llama3"), "qwen3_coder": ("qwen3_coder", "qwen3", "llama3"),
+    "llama3_json": ("llama3_json", None, "llama3"), "llama4_pythonic": ("llama4_pythonic", None, "llama3"),
+    "lfm2": ("lfm2", "qwen3", "llama3"), "granite_3": ("granite", "granite_thinking_parser", "llama3"),
+}  # fmt: skip
 BEGIN, END = "<!-- table: written by `make audit-vllm` -->", "<!-- end of table -->"
 WHOLE_ANSWER = "whole"
 WAYS: tuple[int | str, ...] = (WHOLE_ANSWER, 1)

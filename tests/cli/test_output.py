@@ -112,16 +112,13 @@ def test_bad_rows_keep_their_place() -> None:
     assert result.exit_code == 1
     assert [answer["line"] for answer in answers] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
     assert {answer["line"]: answer.get("error") or answer["message"]["content"] for answer in answers} == {
-        1: "hi",
-        3: "not JSON: Expecting value at character 1",
+        1: "hi", 3: "not JSON: Expecting value at character 1",
         4: "a row must be an object, not a list",
         5: "no field 'out.texts.0'; the row has 'out'",
         6: "field 'out.texts.0' is null, not text",
         7: "not UTF-8: byte 10",
-        8: "café \ud800",
-        9: "not JSON that can be read: too deep, or a number too long",
-        10: "literal key",
-    }
+        8: "café \ud800", 9: "not JSON that can be read: too deep, or a number too long", 10: "literal key",
+    }  # fmt: skip
     assert [answer["line"] for answer in answers if "message" in answer] == [1, 8, 10]
     said = result.stderr.splitlines()
     assert said[0] == "toolgram: 6 of 9 rows could not be read"

@@ -134,15 +134,12 @@ def test_renders_as_transformers_does(source: str, text: str) -> None:
         ("{% for a in range(99999) if false %}{% endfor %}" * 60, 1, "rounds"),
         ("{% set x = 'a' %}" + "{% set x %}{{ x }}{{ x }}{% endset %}" * 60, 1, "longer"),
         ("{% set l = [1, 2] %}" + "{% set _ = l.extend(l) %}" * 60, 1, "beyond"),
-        ("{{ 'a' * 10 ** 10 }}", 1, "longer"),
-        ("{{ [0] * 10 ** 10 }}", 1, "longer"),
-        ("{{ 'a'.ljust(10 ** 10) }}", 1, "pads"),
-        ("{{ 'a' | center(10 ** 10) }}", 1, "pads"),
-        ("{{ [('a' * 10 ** 5)] * 10 ** 5 | join }}", 1, ""),
-        ("{{ 'x' * 150000 }}" * 12, 1, "renders more than"),
+        ("{{ 'a' * 10 ** 10 }}", 1, "longer"), ("{{ [0] * 10 ** 10 }}", 1, "longer"),
+        ("{{ 'a'.ljust(10 ** 10) }}", 1, "pads"), ("{{ 'a' | center(10 ** 10) }}", 1, "pads"),
+        ("{{ [('a' * 10 ** 5)] * 10 ** 5 | join }}", 1, ""), ("{{ 'x' * 150000 }}" * 12, 1, "renders more than"),
         ("{{ messages.__class__.__mro__ }}", 1, ""),
     ],
-)
+)  # fmt: skip
 def test_says_what_is_wrong_and_where_and_soon(
     source: str, line: int, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

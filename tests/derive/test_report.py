@@ -84,14 +84,11 @@ def test_a_report_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("opening", "closing"),
     [
-        ("<think>\n", "</think>"),
-        ("<x:think>", "</x:think>"),
-        ("[THINK]", "[/THINK]"),
-        ("<|think_start|>", "<|think_end|>"),
-        ("<|begin_of_thought|>", "<|end_of_thought|>"),
+        ("<think>\n", "</think>"), ("<x:think>", "</x:think>"), ("[THINK]", "[/THINK]"),
+        ("<|think_start|>", "<|think_end|>"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
         ("<|START_THINKING|>", "<|END_THINKING|>"),
     ],
-)
+)  # fmt: skip
 def test_what_the_prompt_opens_and_no_turn_prints_closes_with_its_mirror(opening: str, closing: str) -> None:
     fmt = toolgram.derive_format(prompting(opening))
     text = f'They greet.\n{closing}\n\nHello.<call>{{"name": "f", "arguments": {{}}}}</call>'

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import toolgram
 from tests.examples import examples
 from tests.properties.selection import every_format
+from toolgram.call_ids import CallIds
+from toolgram.message import Message
 from toolgram.runtime.whole_outputs import whole_message
 
 PROPERTIES = {
@@ -55,7 +57,7 @@ def test_examples_with_text_around_them(name: str, data: st.DataObject) -> None:
     ])  # fmt: skip
     pieces = [data.draw(around)]
     for _ in range(data.draw(st.integers(0, 3))):
-        pieces += [data.draw(st.sampled_from(texts)), data.draw(around)]
+        pieces += [data.draw(st.sampled_from(texts)) * data.draw(st.sampled_from([1, 1, 7])), data.draw(around)]
     check(name, "".join(pieces), data.draw(TOOLS), data.draw(st.sampled_from(REASONS)))
 
 
@@ -86,7 +88,7 @@ def test_examples_with_other_arguments(name: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_examples_that_are_changed_a_little(name: str, data: st.DataObject) -> None:
     """Blanks, brackets, quotes, markers and other names, at some places of the format's own examples."""
-    text = data.draw(st.sampled_from(known_examples(name)))
+    text = data.draw(st.sampled_from(known_examples(name))) * data.draw(st.sampled_from([1, 1, 7]))
     inserted = st.sampled_from([" ", "\n\t ", " " * 17, "{", "}", "]", ",", '"', "\\", "x", "", "0", "é", "<", "}}"])
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
@@ -112,3 +114,17 @@ def test_an_example_needs_no_parser(name: str) -> None:
     program = toolgram.get_format(name).program
     plain = [text for text in examples(program) if whole_message(program, text, None, str, "stop") is not None]
     assert plain or name in ("inkling", "minimax_m3")  # several texts, or elements inside a value
+
+
+def test_a_parser_does_not_read_the_plain_calls_before_a_damaged_one() -> None:
+    fmt, read = toolgram.get_format("hermes"), list[str]()
+    calls = [f'<tool_call>\n{{"name": "f{at}", "arguments": {{"a": {at}}}}}\n</tool_call>\n' for at in range(30)]
+
+    def reader(text: str, ids: CallIds) -> Message:
+        read.append(text)
+        return fmt.parse(text, prefix="", finish_reason="length", call_ids=ids)
+
+    text = f"Hm. {''.join(calls)}<tool_call>{{"
+    message = whole_message(fmt.program, text, None, lambda: "id", "length", reader)
+    assert message == fmt.parse(text, prefix="x", finish_reason="length", call_ids=lambda: "id")
+    assert read == [f"Hm. {calls[0]}{calls[29]}<tool_call>{{"]

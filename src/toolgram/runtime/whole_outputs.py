@@ -32,17 +32,22 @@ from toolgram.runtime.whole_values import (
     python_arguments,
     tagged_value,
 )
+from toolgram.runtime.without_plain_calls import CallEnd, message_without
 from toolgram.spec.data import END, TEXT, UNCLOSED
 from toolgram.tools.reading import Tools, read_tools
 
 if TYPE_CHECKING:
+    from toolgram.runtime.without_plain_calls import ReadText
     from toolgram.tools.parameters import Parameters
 
 _MAY_BELONG = ",:;{}[]()\"'\\`" + ZERO_WIDTH  # with which text after a call is no prose
 
 
-def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_reason: str | None) -> Message | None:
-    """Return the message that a parser makes of a whole output; None if a parser has to read it."""
+def whole_message(
+    program: Program, text: str, tools: Any, ids: CallIds, finish_reason: str | None, read: ReadText | None = None
+) -> Message | None:
+    """Return the message that a parser makes of a whole output; None if a parser has to read it. `read` reads a text
+    with one, and may get a shorter text."""
     if program.begins is None:
         program.begins = _begins(program)
     if not program.begins or len(text) > LONGEST_WHOLE_OUTPUT:
@@ -51,7 +56,7 @@ def whole_message(program: Program, text: str, tools: Any, ids: CallIds, finish_
     try:
         reading.read()
     except Unusual:
-        return None
+        return None if read is None else reading.message_without_calls(text, ids, read)
     return reading.message(ids, finish_reason)
 
 
@@ -101,6 +106,11 @@ class _Reading:
         self._quoted = "'" in text
         self._calls: list[ToolCall] = []
         self._anomalies: list[Anomaly] = []
+        self._ends: list[CallEnd] = []  # after calls
+
+    def message_without_calls(self, text: str, ids: CallIds, read: ReadText) -> Message | None:
+        """Return the message of a text with an unusual part, if the plain calls before it can be left out."""
+        return message_without(text, self._ends, self._calls, self._anomalies, ids, read)
 
     def message(self, ids: CallIds, finish_reason: str | None) -> Message:
         """Return what was found."""
@@ -119,11 +129,14 @@ class _Reading:
 
     def read(self) -> None:
         """Read all of the text. Raise Unusual if a parser has to."""
-        size, state = len(self._text), self._place.state
+        size, state, calls, known = len(self._text), self._place.state, self._calls, 0
         if self._first and self._begins_marker(state):
             raise Unusual
         while self._pos < size:
             state = self._place.state
+            if len(calls) > known:
+                known = len(calls)
+                self._ends.append((self._pos - self._first, self._place, known, len(self._anomalies)))
             if state.meaning == "value":
                 self._read_value(state)
             elif state.loops:

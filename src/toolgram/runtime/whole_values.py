@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LONG = 4_096  # characters: from here on, counting brackets costs less than reading in vain
 _python_begins = re.compile(r"\{[ \t\r\n]*+'").match
+_in_single_quotes = re.compile(rf"""\{{[ \t\r\n]*+'[^"\\]{{1,{_LONG}}}+""").match  # so each of them is one of a string
 _key = re.compile(rf"""[ \t\r\n]*+(["'])(\w{{1,{LONGEST_WORD}}}+)\1[ \t\r\n]*+:[ \t\r\n]*+""").match
 _string = re.compile(r""""([^"\\\x00-\x1f]*+)"|'([^'"\\\x00-\x1f]*+)'""").match
 
@@ -113,6 +114,13 @@ def begins_python(text: str, pos: int) -> bool:
 def loose_object(text: str, pos: int) -> tuple[str, int, int, str]:
     """Return the JSON of an object that may be in Python's spelling, where it ends, and the first place and text of
     that spelling; -1 and "" if there is none."""
+    if (near := _in_single_quotes(text, pos)) is not None:
+        written = near[0].replace("'", '"')
+        try:
+            end = end_of_object(written, 0)
+            return written[:end], pos + end, text.index("'", pos), "'"
+        except Unusual:
+            pass  # it has words of Python, or more
     parts: list[str] = []
     depth, first, said = 0, -1, ""
     while token := _python_token(text, pos):
