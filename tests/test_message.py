@@ -13,6 +13,9 @@ import toolgram
 from tests.streams import cut, without_ids
 from tests.tables import table
 from toolgram.anomalies import KINDS
+from toolgram.call_ids import CallIds
+from toolgram.message import Message
+from toolgram.runtime.whole_outputs import whole_message
 from toolgram.tools.repeated_keys import KeyWatch, repeated_keys
 
 CALL = '[TOOL_CALLS]f[ARGS]{"a": 1}'
@@ -125,3 +128,17 @@ def test_it_is_an_anomaly_with_and_without_a_message(name: str, size: int, keep:
     found += parser.take_anomalies()
     found = [each for each in found if each.kind != "repaired_json"]
     assert [(each.kind, each.text, each.call) for each in found] == [("repeated_argument", "a", 0)]
+
+
+def test_a_parser_does_not_read_the_plain_calls_before_a_damaged_one() -> None:
+    fmt, read = toolgram.get_format("hermes"), list[str]()
+    calls = [f'<tool_call>\n{{"name": "f{at}", "arguments": {{"a": {at}}}}}\n</tool_call>\n' for at in range(30)]
+
+    def reader(text: str, ids: CallIds) -> Message:
+        read.append(text)
+        return fmt.parse(text, prefix="", finish_reason="length", call_ids=ids)
+
+    text = f"Hm. {''.join(calls)}<tool_call>{{"
+    message = whole_message(fmt.program, text, None, lambda: "id", "length", reader)
+    assert message == fmt.parse(text, prefix="x", finish_reason="length", call_ids=lambda: "id")
+    assert read == [f"Hm. {calls[0]}{calls[29]}<tool_call>{{"]

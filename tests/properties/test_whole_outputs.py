@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 import toolgram
 from tests.examples import examples
 from tests.properties.selection import every_format
-from toolgram.call_ids import CallIds
-from toolgram.message import Message
 from toolgram.runtime.whole_outputs import whole_message
 
 PROPERTIES = {
@@ -114,17 +112,3 @@ def test_an_example_needs_no_parser(name: str) -> None:
     program = toolgram.get_format(name).program
     plain = [text for text in examples(program) if whole_message(program, text, None, str, "stop") is not None]
     assert plain or name in ("inkling", "minimax_m3")  # several texts, or elements inside a value
-
-
-def test_a_parser_does_not_read_the_plain_calls_before_a_damaged_one() -> None:
-    fmt, read = toolgram.get_format("hermes"), list[str]()
-    calls = [f'<tool_call>\n{{"name": "f{at}", "arguments": {{"a": {at}}}}}\n</tool_call>\n' for at in range(30)]
-
-    def reader(text: str, ids: CallIds) -> Message:
-        read.append(text)
-        return fmt.parse(text, prefix="", finish_reason="length", call_ids=ids)
-
-    text = f"Hm. {''.join(calls)}<tool_call>{{"
-    message = whole_message(fmt.program, text, None, lambda: "id", "length", reader)
-    assert message == fmt.parse(text, prefix="x", finish_reason="length", call_ids=lambda: "id")
-    assert read == [f"Hm. {calls[0]}{calls[29]}<tool_call>{{"]
