@@ -115,7 +115,7 @@ def _raise(raised: Raised) -> str:
 ERROR_LIST = """# Errors
 
 No output of a model raises an exception. What raises is a mistake that you can correct: a name that does not \
-exist, a file that does not hold together, a missing package, a request that is not valid.
+exist, a file that is not consistent, a missing package, a request that is not valid.
 
 | error | raised if |
 |---|---|

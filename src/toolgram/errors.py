@@ -1,6 +1,6 @@
 """Errors that teach: each names the file, the place, the thing, and the next step.
 
-Model text never raises (clause 6 of the contract).  What raises is a specification that does not hold together or a
+Model text never raises (clause 6 of the contract).  What raises is a specification that is not consistent or a
 name that does not exist: a fault that the user can correct.
 """
 
@@ -66,7 +66,7 @@ class UnknownFormat(ToolgramError, KeyError):
         self.problem = f"unknown format {shown!r}{why and ': '}{why}"
         super().__init__(
             f"{self.problem}; `toolgram formats` lists them, `toolgram formats --for MODEL` finds that of a model, and "
-            "`toolgram derive` makes one of a chat template"
+            "`toolgram derive` makes one from a chat template"
         )
 
     def __str__(self) -> str:

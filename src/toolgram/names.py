@@ -22,6 +22,7 @@ from toolgram.limits import LONGEST_FORMAT_NAME
 
 DATA = Path(__file__).with_name("names.toml")
 _MOST_NEAR = 3  # names that are suggested for an unknown one
+_DASHES = str.maketrans("_ ", "--")  # of an id, or of a name as people write it
 SERVERS, KINDS = ("vllm", "sglang"), ("tool", "reasoning")
 
 
@@ -110,7 +111,7 @@ def for_model(model: str, shipped: Sequence[str]) -> Choice | None:
     if model.replace("_", "").isalnum():
         return None  # the name of a format, or meant as one
     patterns = _patterns(known_names(), shipped)
-    for name in reversed(re.split(r"[/\\]", model[-LONGEST_FORMAT_NAME:].lower().replace("_", "-"))):
+    for name in reversed(re.split(r"[/\\]", model[-LONGEST_FORMAT_NAME:].lower().translate(_DASHES))):
         fitting = (text for text in patterns if re.search(rf"(?:^|[^a-z0-9]){re.escape(text)}", name))
         found = max(fitting, key=len, default="")
         if found:

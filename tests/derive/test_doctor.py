@@ -53,7 +53,7 @@ def test_outputs_that_are_read_otherwise(hermes: str, tmp_path: Path) -> None:
     rows.write_text("\n".join(json.dumps(row) for row in ("Hello.", {"output": call}, {"text": "Bye."})))
     status, text = run(hermes, "--format", "mistral_v3", "--outputs", str(rows))
     assert status == 1
-    assert "Of 3 outputs it reads 1 otherwise" in text
+    assert "It reads 1 of 3 outputs unlike the derived one" in text
     assert run(hermes, "--format", "hermes", "--outputs", str(rows))[0] == 0
 
 

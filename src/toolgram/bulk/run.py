@@ -65,7 +65,7 @@ def check_run(run: Run) -> None:
     known = not out or direct or os.path.isdir(out) or out.lower().endswith(ROW_FILES)
     for wrong, why in (
         (not known, f"{out}: messages are written as .jsonl, .jsonl.gz, .jsonl.zst or .parquet"),
-        (run.resume and not out, "--resume needs an output file: finished batches lie beside it"),
+        (run.resume and not out, "--resume needs an output file: finished batches are beside it"),
         (run.resume and direct, f"--resume needs an output file, and {out} is a pipe or a device"),
         (direct and parquet, f"{out}: a pipe or a device takes JSON lines only; write Parquet to a file"),
         (run.options.validate and parquet, "--validate is for JSON lines: Parquet has no column for it"),

@@ -68,7 +68,7 @@ def _sources(names: list[str]) -> Iterator[tuple[str, Callable[[], toolgram.Form
         refuse("a format of your own is two files: give one .lark for each .yaml, in the same order")
     others = [name for name in names if name not in files and name not in toolgram.format_names() and isfile(name)]
     for name in others:  # `derive` writes a report beside the two files
-        complain(f"{name}: passed over, as it is no .lark and no .yaml file")
+        complain(f"{name}: skipped: it is no .lark and no .yaml file")
     if others and not files:
         refuse("a format of your own is two files: x.lark x.yaml")
     for name in [name for name in names if name not in files + others] or ([] if files else toolgram.format_names()):

@@ -56,7 +56,7 @@ FinishReason = Annotated[
     str | None,
     typer.Option(
         metavar="REASON",
-        help="Why the server stopped the model. Without one, a call that only the end of the output closes is "
+        help="Why the server stopped the model. Without one, an argument in tags that only the end closes is "
         "truncated; with stop or tool_calls it is complete.",
     ),
 ]

@@ -58,7 +58,7 @@ class Diagnosis:
             yield f"The first that it does not ({self.first.case}): {self.first.problem}"
             yield f"  {short(repr(self.first.output))}"
         if self.outputs:
-            yield f"Of {self.outputs} outputs it reads {self.outputs_read_differently} otherwise than the derived one."
+            yield f"It reads {self.outputs_read_differently} of {self.outputs} outputs unlike the derived one."
         if self.first_output is not None:
             yield f"The first of them: {self.first_output.problem}"
             yield f"  {short(repr(self.first_output.output))}"

@@ -21,6 +21,7 @@ from toolgram.derive.errors import TemplateError
 from toolgram.errors import ToolgramError
 from toolgram.explain import recognise
 from toolgram.formats import Format, get_format
+from toolgram.late_imports import install_line
 from toolgram.limits import MAX_TOKENIZER_FILE
 
 PREFERRED = ("tool_use", "default")  # of several templates
@@ -153,18 +154,17 @@ def downloaded(model: str) -> Path | None:
 def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -> Format:
     """Return the format of a model in a GGUF file. Needs the `gguf` package.
 
-    `variant` and `options` as for `from_tokenizer`. The weights are not read. Raises TemplateError if the file has no
-    template or cannot be read, and ToolgramError if `gguf` is not installed.
+    `variant` and `options` as for `from_tokenizer`. The weights are not read. Raises as `gguf_source` does.
     """
     return gguf_source(path).derive(variant, options)
 
 
 def gguf_source(path: str | Path) -> Source:
-    """Return what a GGUF file says, as `from_gguf` reads it. Raises TemplateError, and ToolgramError without `gguf`."""
+    """Return what a GGUF file says. Raises TemplateError for a bad one, and ToolgramError if `gguf` is missing."""
     try:
         from gguf import GGUFReader
     except ModuleNotFoundError:
-        raise ToolgramError("from_gguf needs gguf, which is not installed: pip install gguf") from None
+        raise ToolgramError(f"from_gguf needs gguf, which is not installed: {install_line('gguf')}") from None
     try:
         fields = GGUFReader(str(path)).fields
         source = Source(str(path))
