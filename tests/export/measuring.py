@@ -126,13 +126,9 @@ def _is_unknown_to_grammars(fmt: toolgram.Format, text: str, anomaly: toolgram.A
 
 
 def measure(
-    fmt: toolgram.Format,
-    target: str,
-    samples: int,
-    tools: Sequence[dict[str, Any]] = tuple(TOOLS),
-    engines: Any = Engines,
-    **request: Any,
-) -> Figures:
+    fmt: toolgram.Format, target: str, samples: int, tools: Sequence[dict[str, Any]] = tuple(TOOLS),
+    engines: Any = Engines, **request: Any,
+) -> Figures:  # fmt: skip
     """Ask everything of one export. Without a `prefix` it is what the format's generation prompt always ends with."""
     request.setdefault("prefix", PROMPTS.get(fmt.name))
     made = exported(fmt, target, tools, **request)

@@ -4,6 +4,8 @@ Strategy: every format that declares messages of other roles, each of these afte
 call in it, which is quoted in no other way.
 """
 
+from itertools import product
+
 import pytest
 
 import toolgram
@@ -33,14 +35,16 @@ def test_other_roles_are_declared(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", quarter(DECLARED, "other roles"))
-@pytest.mark.parametrize("before", ["answer", "call", "fence", "thought"])
+@pytest.mark.parametrize("before", ["answer", "call", "fence", "thought", "cut"])
 def test_a_message_of_another_role_is_dropped(name: str, before: str) -> None:
+    """Also after a call that is cut off, unless the end of the turn is text of an argument."""
     fmt, call = toolgram.get_format(name), simple_call(name)[0].removeprefix("<think>")
     texts = {"answer": "Done.", "call": call, "fence": f"```\n{call}\n```", "thought": "<think>Hm.</think>Done."}
-    first = texts[before]
-    expected = fmt.parse(first, prefix="", finish_reason="stop")
-    for stop, role in some(after_turns(name), name):
-        text = f"{first}{stop}{role}\nSee {call}"
+    firsts = [texts[before]] if before in texts else some([call[:at] for at in range(1, len(call))], name)[:9]
+    for first, (stop, role) in product(firsts, some(after_turns(name), name)):
+        expected, text = fmt.parse(first + stop, prefix="", finish_reason="stop"), f"{first}{stop}{role}\nSee {call}"
+        if before == "cut" and stop.strip() in f"{expected.content}{expected.tool_calls}":
+            continue
         for reason in ("stop", "length", None):
             message = assert_same_however_split(fmt, text, finish_reason=reason)
             assert (message.content, message.reasoning) == (expected.content, expected.reasoning), text

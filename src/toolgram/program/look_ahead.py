@@ -4,9 +4,7 @@ Strategy: text may contain any marker.  So a marker counts only if the way on fr
 after a value's own marker another argument or the end of the call; after another marker the other closing markers and
 then the end of the message or of the turn, or the opener of a call with its name; after the opener of an argument its
 key and the markers up to its value.  Each way is followed through the rows, blanks bounded, and written as a regular
-expression.
-
-Ways multiply with the states.  A machine whose ways are too many is refused when it is loaded.
+expression.  Ways multiply with the states.  A machine whose ways are too many is refused when it is loaded.
 """
 
 from __future__ import annotations
@@ -153,13 +151,15 @@ class Ways:
                 yield shape, move
 
     def closing(self, state: StateProgram, seen: tuple[str, ...]) -> Way:
-        """Return other closing markers, then the end of the turn, or the opener of a call and its name."""
+        """Return other closing markers, then the end of the turn, another role, or the opener of a call and a name."""
         branches = _Branches()
         for shape, move in self._rows(state):
             if isinstance(shape, Literal) and move.dest.name not in seen:
                 found = self._after(state, move, seen)
                 if found is not None:
                     branches.markers(shape.texts, found)
+        for role in self._spec.other_roles:
+            branches.markers((role,), NOTHING)
         return branches.way(BLANKS, r"\Z")
 
     def to_argument(self, state: StateProgram, to_value: bool) -> Way:

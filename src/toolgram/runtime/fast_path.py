@@ -252,7 +252,7 @@ class Python(Arguments):
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     """Return the path that the next delta may take, or None if the readers have to read it."""
     reader, index, mention = stream.reader, stream.calls.index, stream.events.mention
-    if stream.source.prefix_characters or mention.withheld is not None or mention.quoted_to:
+    if stream.source.prefix_characters or mention.withheld is not None or mention.quoted_to or mention.ended_by:
         return None
     if reader == "text":
         return _text(stream, builder)

@@ -130,6 +130,17 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     return False
 
 
+def withhold_after_turn(stream: Stream, begin: int) -> None:
+    """Withhold the events from `begin` on: a token that ends the turn has closed a call, and only what follows shows
+    whether it was the end."""
+    events, mention = stream.events, stream.events.mention
+    if mention.withheld is None and mention.quoted_to >= 0 and stream.program.mentions:
+        withheld = Withheld(_copied(stream), events.out, begin, ())
+        withheld.opening, withheld.token = 0, mention.ended_by
+        mention.withheld, events.out = withheld, withheld.events
+    mention.ended_by = ""
+
+
 def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
     """Read on after the end of the turn. Return the position or WAIT; None if the state has to read on."""
     begin, roles = end_of_blanks(text, pos), stream.program.spec.other_roles
@@ -140,7 +151,8 @@ def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, fin
         return stream.wait(text[pos:])
     ends = withheld.is_certain and (withheld.is_last or not _goes_on(stream, withheld, text, begin, final))
     if not ends and not rest.startswith(roles):
-        begun = [symbol for symbol, marker in _literals(stream) if marker.startswith(text[begin : begin + len(marker)])]
+        markers = (*_literals(stream), *((symbol, closer) for closer, symbol in stream.program.surplus.items()))
+        begun = [symbol for symbol, marker in markers if marker.startswith(text[begin : begin + len(marker)])]
         if not withheld.is_certain and begun and all(symbol.opens in (CALL, THOUGHT) for symbol in begun):
             raise NotACall(follows=begin - pos)  # what begins here shows that the turn had not ended
         return None
@@ -233,6 +245,7 @@ def _restore(stream: Stream, withheld: Withheld) -> None:
     saved = withheld.saved
     for name in ("state", "reader", "buffer", "prompt", "source", "events", "calls"):
         setattr(stream, name, getattr(saved, name))
+    stream.events.mention.ended_by = ""
     stream.island = stream.rejected = None
     stream.unfinished = ""
     stream.events.out = withheld.sent

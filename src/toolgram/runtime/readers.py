@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from toolgram.runtime.argument_readers import read_object, read_string
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
-from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn
+from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn, withhold_after_turn
 from toolgram.runtime.python_readers import read_python
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.repaired_readers import read_repaired
@@ -41,6 +41,8 @@ READERS: dict[str, Reader] = {
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
     """Let the readers read the text from `pos` on, up to its end or to a part that has to wait for more."""
     while 0 <= pos < len(text):
+        if stream.events.mention.ended_by:
+            withhold_after_turn(stream, pos)
         withheld = stream.events.mention.withheld
         try:
             if withheld is None:

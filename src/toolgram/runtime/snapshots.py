@@ -27,7 +27,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream
 from toolgram.spec.data import Spec
 
-VERSION = 25
+VERSION = 26
 _ARGUMENT = ("key", "read_on", "seen", "depth", "again")
 _OF_EVENTS = ("place", "lead", "has", "gap")
 
@@ -121,6 +121,7 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         **{name: getattr(events, name) for name in _OF_EVENTS},
         "after_call": None if events.after_call is None else sorted(events.after_call),
         "tail": events.mention.tail,
+        "ended_by": events.mention.ended_by,
         "spelled": events.mention.spelled,
         "quoted_to": events.mention.quoted_to,
     }
@@ -178,7 +179,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
         setattr(events, name, data[name])
     mention = events.mention
     mention.tail, mention.meaning = data["tail"], data["meaning"]
-    mention.spelled, mention.quoted_to = data["spelled"], data["quoted_to"]
+    mention.spelled, mention.quoted_to, mention.ended_by = data["spelled"], data["quoted_to"], data["ended_by"]
     mention.marks.load(data["code"])
     events.after_call = None if data["after_call"] is None else frozenset(data["after_call"])
     events.blanks = _pieces(data["blanks"])

@@ -142,6 +142,9 @@ class Stream(Position):
     def _follow(self, trigger: str, move: Move) -> None:
         """Go to the destination of a transition whose actions are done, and choose its reader."""
         calls, events, dest = self.calls, self.events, move.dest
+        in_call = not self.state.is_text and (move.repair or self.state.meaning == "malformed")
+        if trigger in self.program.stop and in_call and dest.is_text:
+            events.mention.ended_by = self.program.literals.get(trigger, "")
         if calls.markers is not NO_MARKERS or move.opens or move.begins:
             calls.markers = calls.markers.followed(trigger, move, self.program.sections)
         if self.prompt == ASSUMED and dest.meaning == "content":

@@ -27,13 +27,13 @@ class NotACall(Exception):
 class Mention:
     """What decides whether a call is only mentioned: the code that is open in the text, the `meaning` of that text, its
     `tail` if that may open what a call is in, a `withheld` call, and up to where (`quoted_to`) the openers of calls are
-    text in text that is read again."""
+    text in text that is read again. `ended_by` is the token that has just ended the turn inside a call."""
 
-    __slots__ = ("marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
+    __slots__ = ("ended_by", "marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
 
     def __init__(self) -> None:
         self.marks = CodeMarks()
-        self.meaning = self.tail = ""
+        self.meaning = self.tail = self.ended_by = ""
         self.quoted_to = 0  # negative in the prompt, which mentions nothing
         self.spelled = False  # the text ends in the marker of a call that is no token, and perhaps in such calls
         self.withheld: Withheld | None = None
@@ -42,7 +42,7 @@ class Mention:
         """Return a copy without what is withheld."""
         made = Mention()
         made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
-        made.spelled = self.spelled
+        made.spelled, made.ended_by = self.spelled, self.ended_by
         return made
 
 
