@@ -220,8 +220,9 @@ class EventBuffer:
         a call. Return whether the tail, or a marker before it, affects what follows."""
         tail = (self.mention.tail + text)[-MOST_TAIL:]
         self.mention.tail = tail if may_open(tail) else ""
-        self.mention.spelled = self.mention.spelled and (why != "" or not text.strip(_BETWEEN_CALLS))
-        return self.mention.tail != "" or self.mention.spelled
+        if why == "" and text.strip(_BETWEEN_CALLS):
+            self.mention.before = ""
+        return self.mention.tail != "" or self.mention.before != ""
 
     def drop_blanks(self) -> None:
         """Drop the open blank run: it is next to a marker or a call, or has no text before it."""
@@ -274,7 +275,7 @@ class EventBuffer:
         self.place = AFTER_MARKUP
         self.lead = ""
         self.gap = self.has
-        self.mention.spelled = False
+        self.mention.before = ""
 
     def commit(self) -> None:
         """Emit the events of the held region, which is now certain."""

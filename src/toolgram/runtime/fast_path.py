@@ -28,6 +28,7 @@ from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.value_readers import found_first
+from toolgram.runtime.withheld import NO_END
 
 if TYPE_CHECKING:
     import re
@@ -252,7 +253,9 @@ class Python(Arguments):
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     """Return the path that the next delta may take, or None if the readers have to read it."""
     reader, index, mention = stream.reader, stream.calls.index, stream.events.mention
-    if stream.source.prefix_characters or mention.withheld is not None or mention.quoted_to or mention.ended_by:
+    if mention.withheld is not None or mention.quoted_to or mention.before not in NO_END:
+        return None
+    if stream.source.prefix_characters:
         return None
     if reader == "text":
         return _text(stream, builder)

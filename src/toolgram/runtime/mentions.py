@@ -23,7 +23,7 @@ from toolgram.program.state import CALL, HEADER, STOP, THOUGHT, Symbol
 from toolgram.runtime.code_marks import FENCE, SPAN
 from toolgram.runtime.following import end_of_blanks
 from toolgram.runtime.stream import READ_AGAIN, Stream
-from toolgram.runtime.withheld import NO_TEXT, NotACall, Withheld
+from toolgram.runtime.withheld import NO_END, NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
@@ -136,9 +136,9 @@ def withhold_after_turn(stream: Stream, begin: int) -> None:
     events, mention = stream.events, stream.events.mention
     if mention.withheld is None and mention.quoted_to >= 0 and stream.program.mentions:
         withheld = Withheld(_copied(stream), events.out, begin, ())
-        withheld.opening, withheld.token = 0, mention.ended_by
+        withheld.opening, withheld.token = 0, mention.before
         mention.withheld, events.out = withheld, withheld.events
-    mention.ended_by = ""
+    mention.before = ""
 
 
 def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
@@ -245,7 +245,8 @@ def _restore(stream: Stream, withheld: Withheld) -> None:
     saved = withheld.saved
     for name in ("state", "reader", "buffer", "prompt", "source", "events", "calls"):
         setattr(stream, name, getattr(saved, name))
-    stream.events.mention.ended_by = ""
+    if stream.events.mention.before not in NO_END:
+        stream.events.mention.before = ""
     stream.island = stream.rejected = None
     stream.unfinished = ""
     stream.events.out = withheld.sent

@@ -18,7 +18,7 @@ from toolgram.runtime.repaired_readers import read_repaired
 from toolgram.runtime.stream import Stream
 from toolgram.runtime.text_readers import read_text, read_token
 from toolgram.runtime.value_readers import read_value
-from toolgram.runtime.withheld import NotACall, Withheld
+from toolgram.runtime.withheld import NO_END, NotACall, Withheld
 
 Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
 
@@ -41,7 +41,7 @@ READERS: dict[str, Reader] = {
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
     """Let the readers read the text from `pos` on, up to its end or to a part that has to wait for more."""
     while 0 <= pos < len(text):
-        if stream.events.mention.ended_by:
+        if stream.events.mention.before not in NO_END:
             withhold_after_turn(stream, pos)
         withheld = stream.events.mention.withheld
         try:

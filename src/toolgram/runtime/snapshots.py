@@ -121,8 +121,7 @@ def _dumped_events(events: EventBuffer) -> dict[str, Any]:
         **{name: getattr(events, name) for name in _OF_EVENTS},
         "after_call": None if events.after_call is None else sorted(events.after_call),
         "tail": events.mention.tail,
-        "ended_by": events.mention.ended_by,
-        "spelled": events.mention.spelled,
+        "before": events.mention.before,
         "quoted_to": events.mention.quoted_to,
     }
 
@@ -179,7 +178,7 @@ def _load_events(events: EventBuffer, states: Mapping[str, StateProgram], data: 
         setattr(events, name, data[name])
     mention = events.mention
     mention.tail, mention.meaning = data["tail"], data["meaning"]
-    mention.spelled, mention.quoted_to, mention.ended_by = data["spelled"], data["quoted_to"], data["ended_by"]
+    mention.before, mention.quoted_to = data["before"], data["quoted_to"]
     mention.marks.load(data["code"])
     events.after_call = None if data["after_call"] is None else frozenset(data["after_call"])
     events.blanks = _pieces(data["blanks"])

@@ -30,7 +30,7 @@ from toolgram.runtime.actions import function_called, perform
 from toolgram.runtime.calls import NO_MARKERS, NONE, Argument
 from toolgram.runtime.event_buffer import MARKER, SYNTAX, UNCLOSED_ENVELOPE, HeldRegion
 from toolgram.runtime.position import ASSUMED, WAIT, Position, RejectedValue
-from toolgram.runtime.withheld import NotACall
+from toolgram.runtime.withheld import SPELLED, NotACall
 from toolgram.spec.data import TEXT, UNCLOSED
 from toolgram.spec.vocabulary import AS_DECLARED
 from toolgram.tools.reading import NO_TOOLS, Tools
@@ -109,7 +109,7 @@ class Stream(Position):
         region, names = self.events.held, self.calls.names
         if not (self.state.is_text if region is None else not region.announced):
             return False
-        if self.events.mention.spelled:
+        if self.events.mention.before == SPELLED:
             return True
         return bool(names) and function_called(self.program, names, name.strip()) not in names
 
@@ -143,8 +143,6 @@ class Stream(Position):
         """Go to the destination of a transition whose actions are done, and choose its reader."""
         calls, events, dest = self.calls, self.events, move.dest
         in_call = not self.state.is_text and (move.repair or self.state.meaning == "malformed")
-        if trigger in self.program.stop and in_call and dest.is_text:
-            events.mention.ended_by = self.program.literals.get(trigger, "")
         if calls.markers is not NO_MARKERS or move.opens or move.begins:
             calls.markers = calls.markers.followed(trigger, move, self.program.sections)
         if self.prompt == ASSUMED and dest.meaning == "content":
@@ -157,6 +155,8 @@ class Stream(Position):
             events.commit()
         if dest.is_text:
             events.enter(dest.meaning or "", dest.to_user and trigger != TEXT)
+        if trigger in self.program.stop and in_call and dest.is_text:
+            events.mention.before = self.program.literals.get(trigger, "")
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:

@@ -19,6 +19,7 @@ from toolgram.runtime.mentions import ends_message, is_mention, is_quoted, may_b
 from toolgram.runtime.position import THOUGHTLESS, WAIT
 from toolgram.runtime.stream import Stream, symbol_why
 from toolgram.runtime.surplus_closers import read_surplus_closer
+from toolgram.runtime.withheld import SPELLED
 
 _FENCES = ("```json", "```")
 _fence = re.compile(rf"```(?:json)?+{BLANKS}(?!j)").match
@@ -78,7 +79,7 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
             return start, begin, end, symbol
         if symbol.opens == CALL and not stream.is_marker(symbol, text, begin, end):
             stream.say(text[_skip_prefix(stream, start, end) : end])
-            stream.events.mention.spelled, start = True, end
+            stream.events.mention.before, start = SPELLED, end
         pos = end
 
 

@@ -24,25 +24,29 @@ class NotACall(Exception):
         self.at, self.follows = at, follows
 
 
+SPELLED = " "  # which no token is
+NO_END = ("", SPELLED)  # before the text is no token that has ended the turn
+
+
 class Mention:
     """What decides whether a call is only mentioned: the code that is open in the text, the `meaning` of that text, its
     `tail` if that may open what a call is in, a `withheld` call, and up to where (`quoted_to`) the openers of calls are
-    text in text that is read again. `ended_by` is the token that has just ended the turn inside a call."""
+    text in text that is read again. `before` is a token directly before the text that has ended the turn inside a call,
+    or SPELLED for the marker of a call that is no token, and perhaps such calls after it."""
 
-    __slots__ = ("ended_by", "marks", "meaning", "quoted_to", "spelled", "tail", "withheld")
+    __slots__ = ("before", "marks", "meaning", "quoted_to", "tail", "withheld")
 
     def __init__(self) -> None:
         self.marks = CodeMarks()
-        self.meaning = self.tail = self.ended_by = ""
+        self.meaning = self.tail = self.before = ""
         self.quoted_to = 0  # negative in the prompt, which mentions nothing
-        self.spelled = False  # the text ends in the marker of a call that is no token, and perhaps in such calls
         self.withheld: Withheld | None = None
 
     def copy(self) -> Mention:
         """Return a copy without what is withheld."""
         made = Mention()
         made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
-        made.spelled, made.ended_by = self.spelled, self.ended_by
+        made.before = self.before
         return made
 
 
