@@ -114,13 +114,14 @@ def begins_python(text: str, pos: int) -> bool:
 def loose_object(text: str, pos: int) -> tuple[str, int, int, str]:
     """Return the JSON of an object that may be in Python's spelling, where it ends, and the first place and text of
     that spelling; -1 and "" if there is none."""
-    if (near := _in_single_quotes(text, pos)) is not None:
+    near = _in_single_quotes(text, pos)
+    if near is not None and not any(word in near[0] for word in _JSON_WORDS):
         written = near[0].replace("'", '"')
         try:
             end = end_of_object(written, 0)
             return written[:end], pos + end, text.index("'", pos), "'"
         except Unusual:
-            pass  # it has words of Python, or more
+            pass  # it may be longer
     parts: list[str] = []
     depth, first, said = 0, -1, ""
     while token := _python_token(text, pos):
