@@ -187,7 +187,7 @@ def _parameters(tool: DeclaredTool, enforced: bool, open_objects: bool) -> Param
     """Return the parameters of a function. Those of small schemas are kept: functions come back in other requests."""
     schema: Any = tool.parameters
     try:
-        data = marshal.dumps(schema, 2)  # the only quick form in which no two different values are alike
+        data = marshal.dumps(schema)  # quick, no two different values are alike, and shared parts are written once
         if len(data) <= MAX_KEPT_SCHEMA:
             return _kept_parameters(data, enforced, open_objects)
     except (ValueError, ToolgramError):
