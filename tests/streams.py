@@ -162,13 +162,9 @@ def statuses(message: toolgram.Message) -> list[tuple[str, str]]:
 
 
 def assert_same_however_split(
-    fmt: toolgram.Format,
-    text: str,
-    *,
-    tools: Sequence[dict[str, Any]] | None = None,
-    prefix: str | None = "",
+    fmt: toolgram.Format, text: str, *, tools: Sequence[dict[str, Any]] | None = None, prefix: str | None = "",
     finish_reason: str | None = None,
-) -> toolgram.Message:
+) -> toolgram.Message:  # fmt: skip
     """The one message that `text` has, whole and streamed."""
     whole, message = run(fmt, [text], tools=tools, prefix=prefix, finish_reason=finish_reason)
     check_events(whole, text)

@@ -53,6 +53,14 @@ def test_a_message_of_another_role_is_dropped(name: str, before: str) -> None:
             assert run(fmt, [text], finish_reason=reason)[0][-1].type == "dropped"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_closer_after_the_end_of_a_turn_depends_on_no_deltas(name: str) -> None:
+    program, call = toolgram.get_format(name).program, simple_call(name)[0]
+    for trigger, closer in product(sorted(program.stop), program.surplus):
+        text = f"{call}{program.literals.get(trigger, '')}{closer}"
+        assert_same_however_split(toolgram.get_format(name), text, finish_reason="stop")
+
+
 @pytest.mark.parametrize("name", DECLARED)
 def test_without_the_end_of_a_turn_it_is_text(name: str) -> None:
     """And so is the end of a turn that anything else follows."""

@@ -102,14 +102,9 @@ class ReasoningParser:
     DetectorMap: ClassVar[dict[str, Any]] = {}
 
     def __init__(
-        self,
-        model_type: str,
-        stream_reasoning: bool = True,
-        force_reasoning: bool | None = None,
-        request: Any = None,
-        tokenizer: Any = None,
-        tool_call_parser_active: bool = False,
-    ) -> None:
+        self, model_type: str, stream_reasoning: bool = True, force_reasoning: bool | None = None, request: Any = None,
+        tokenizer: Any = None, tool_call_parser_active: bool = False,
+    ) -> None:  # fmt: skip
         options: dict[str, Any] = {"stream_reasoning": stream_reasoning}
         if force_reasoning is not None:
             options["force_reasoning"] = force_reasoning

@@ -380,7 +380,8 @@ class JsonScanner:
                 self.kind = STRING_PART
                 return end
         following = ROWS[state].get(text[pos], state if state <= KEY_STRING else WRONG)
-        if state in AFTER_SCALAR and following < SCALARS and not text[pos].isalnum():  # which makes it another word
+        word = text[pos].isalnum() or text[pos] == "_"  # which makes a scalar another word
+        if state in AFTER_SCALAR and following < SCALARS and not word:
             self.state, self.kind = AFTER_SCALAR[state], SCALAR_END
             return pos
         if following >= 0:
