@@ -21,7 +21,7 @@ MOST_BRANCHES = 10  # by C901
 MOST_COMPLEX = 25  # by radon
 CEILINGS = {
     ("runtime",): 5_200, ("islands",): 4_800, ("derive",): 6_500, ("export",): 6_000,
-    ("spec", "program", "tools"): 6_000, ("integrations",): 3_200, ("cli",): 2_960, ("gateway",): 2_600,
+    ("spec", "program", "tools"): 6_000, ("integrations",): 3_200, ("cli",): 3_000, ("gateway",): 2_600,
     ("bulk",): 1_900,
 }  # fmt: skip
 ALL = 43_000

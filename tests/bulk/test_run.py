@@ -159,7 +159,7 @@ def test_an_unfinished_run_is_neither_overwritten_nor_mixed_with_another(tmp_pat
 def test_a_run_is_not_resumed_with_a_changed_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "in.jsonl", 3)
     with monkeypatch.context() as patch:
-        patch.setattr(Parts, "finish", lambda self, errors: 1 / 0)
+        patch.setattr(Parts, "finish", lambda self, *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(log, output=tmp_path / "out.jsonl")
     write_log(log, 4)
@@ -178,9 +178,10 @@ def test_a_run_that_cannot_be_read(tmp_path: Path) -> None:
         Parts(str(tmp_path / "out"), "plain", {"a": 1}, resume=True)
 
 
-def test_no_rows_are_a_file_all_the_same(tmp_path: Path) -> None:
+def test_no_rows_are_a_file_all_the_same_and_no_input_is_none(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"\n")
     for name in ("out.jsonl", "out.parquet"):
+        assert run(tmp_path / "absent.jsonl", output=tmp_path / name).problems and not (tmp_path / name).exists()
         run(tmp_path / "in.jsonl", output=tmp_path / name)
         assert read_answers(tmp_path / name) == []
 

@@ -203,10 +203,7 @@ def _as_schema(table: Any, schema: Any) -> Any:
     arrow = import_arrow("writing Parquet")
     columns = []
     for column in schema:
-        if column.name not in table.column_names:
-            columns.append(arrow.nulls(table.num_rows, column.type))
-            continue
-        found = table.column(column.name)
+        found = table.column(column.name) if column.name in table.column_names else arrow.nulls(table.num_rows)
         try:
             columns.append(found.cast(column.type))
         except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):

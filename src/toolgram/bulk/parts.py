@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolgram.bulk.errors import BadFile
-from toolgram.bulk.inputs import PARQUET
-from toolgram.bulk.outputs import BadRowAt, BatchAnswer, bad_lines, encode, join
+from toolgram.bulk.outputs import BadRowAt, BatchAnswer, bad_lines, join
 from toolgram.bulk.summary import Summary
 from toolgram.bulk.writing import NewFile, cannot_write
 
@@ -76,20 +75,19 @@ class Parts:
         except OSError as error:
             raise cannot_write(self._folder, error) from error
 
-    def finish(self, errors: str | None) -> Summary:
-        """Join the parts into the output and remove them; `errors` is the file for the rows that could not be read."""
+    def finish(self, errors: str | None, unread: bool) -> Summary:
+        """Join the parts into the output and remove them; `errors` is the file for the rows that could not be read. If
+        files are `unread` and there are no parts, there is no output."""
         names = sorted(name[:-5] for name in os.listdir(self._folder) if name.endswith(".part"))
         paths = [self._path(f"{name}.part") for name in names]
-        if not paths and self._kind == PARQUET:
-            self._write("none.part", encode([], self._kind, False))
-            paths = [self._path("none.part")]
         summary = Summary()
         with NewFile(errors, keep=True) as file:
             for name in names:
                 note = json.loads(Path(self._path(f"{name}.json")).read_bytes())
                 summary.add(Summary.from_dict(note["summary"]))
                 file.write(bad_lines([BadRowAt(*row) for row in note["bad"]]))
-            join(paths, self._kind, self._output)
+            if paths or not unread:
+                join(paths, self._kind, self._output)
         shutil.rmtree(self._folder, ignore_errors=True)
         return summary
 

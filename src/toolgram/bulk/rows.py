@@ -86,13 +86,15 @@ class Answer(NamedTuple):
 
 
 class RowReader:
-    """Reads rows with the options of a run. Made once per process."""
+    """Reads rows with the options of a run. Made once per process. `found` are the named columns that some row has."""
 
     def __init__(self, options: RowOptions) -> None:
         self._options = options
         self._tools: Any = read_tools(options.tools)  # read once; a parser takes them unchanged
         self._field = _lookup(options.field)
         self._keep = [(path, _lookup(path, None)) for path in options.keep]
+        self._named = [*self._keep, *((path, _lookup(path, None)) for path in options.columns.named())]
+        self.found: set[str] = set()
         columns = options.columns
         self._own_tools, self._own_prefix = _lookup(columns.tools), _lookup(columns.prefix)
         self._own_format, self._own_reason = _lookup(columns.format), _lookup(columns.finish_reason)
@@ -115,8 +117,8 @@ class RowReader:
         try:
             if not isinstance(row, dict):
                 raise BadRow(f"a row must be an object, not {_kind(row)}")
-            for path, find in self._keep:
-                kept[path] = find(row)
+            kept |= {path: find(row) for path, find in self._keep}
+            self.found.update(path for path, find in self._named if path not in self.found and find(row) is not None)
             field, value = self._options.field, self._field(row)
             if value is _ABSENT:
                 raise BadRow(f"no field {field!r}; the row has {', '.join(map(repr, list(row)[:20])) or 'none'}")

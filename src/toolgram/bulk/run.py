@@ -123,7 +123,7 @@ def run_to_file(run: Run, progress: Progress) -> Outcome:
     parts = Parts(run.output, run.kind, _fingerprint(run, files), run.resume)
     for answer in _answers(run, files, parts, outcome):
         _count(outcome, answer, progress)
-    outcome.summary = parts.finish(run.errors)
+    outcome.summary = parts.finish(run.errors, bool(outcome.problems))
     return outcome
 
 

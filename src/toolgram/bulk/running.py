@@ -64,12 +64,12 @@ class Job:
         def counted() -> Iterator[Row]:
             for line, answer in _answers(rows, batch):
                 summary.saw(answer.message, batch.file, line, answer.error)
-                summary.kept.update(path for path, value in answer.kept.items() if value is not None)
                 if answer.message is None:
                     bad.append(BadRowAt(batch.file, line, answer.error))
                 yield batch.file, line, answer
 
         output = encode(counted(), self.kind, self.name_files)
+        summary.found.update(rows.found)
         return BatchAnswer(output, bad, summary.to_dict(), batch.size)
 
 

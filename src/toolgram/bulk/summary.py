@@ -33,7 +33,7 @@ class Summary:
     repaired: int = 0  # rows in which something was repaired
     characters: int = 0
     reasons: Counter[str] = field(default_factory=Counter)  # why rows could not be read, without the places
-    kept: Counter[str] = field(default_factory=Counter)  # rows that have a column to pass on
+    found: Counter[str] = field(default_factory=Counter)  # the named columns that some row has
     calls: Counter[str] = field(default_factory=Counter)  # by status
     functions: Counter[str] = field(default_factory=Counter)  # of the first thousand names
     anomalies: Counter[str] = field(default_factory=Counter)  # by kind

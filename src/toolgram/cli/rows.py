@@ -20,6 +20,7 @@ from toolgram.bulk.inputs import expand
 from toolgram.bulk.report import write_report
 from toolgram.bulk.run import Progress as Advance
 from toolgram.bulk.run import Run, check_run, run_to_file, run_to_stream, total_size
+from toolgram.cli.records import RECORD
 from toolgram.cli.source import say_that_input_is_awaited
 from toolgram.cli.terminal import NOTHING_USABLE, USABLE, complain, refuse
 
@@ -49,8 +50,11 @@ def print_rows(run: Run) -> int:
         said += [f"{summary.bad} of {summary.rows} rows could not be read", *summary.reason_lines()]
     elif not summary.rows and not outcome.problems:
         said.append("no rows")
-    unknown = [name for name in run.options.keep if summary.rows and not summary.kept[name]]
-    said += [f"warning: --keep {name}: no row has a value for it" for name in unknown]
+    columns = {} if run.options.columns is RECORD else vars(run.options.columns)
+    named = [("keep", path) for path in run.options.keep]
+    named += [(f"{kind.replace('_', '-')}-column", path) for kind, path in columns.items() if path is not None]
+    for option, path in named if summary.rows else ():
+        said += [f"warning: --{option} {path}: no row has a value for it"] * (not summary.found[path])
     for line in said:
         complain(line)
     return USABLE if summary.rows and not summary.bad and not outcome.problems else NOTHING_USABLE
