@@ -180,10 +180,10 @@ def test_a_run_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_no_rows_are_a_file_all_the_same_and_no_input_is_none(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"\n")
-    for name in ("out.jsonl", "out.parquet"):
-        assert run(tmp_path / "absent.jsonl", output=tmp_path / name).problems and not (tmp_path / name).exists()
-        run(tmp_path / "in.jsonl", output=tmp_path / name)
-        assert read_answers(tmp_path / name) == []
+    for out in (tmp_path / "out.jsonl", tmp_path / "out.parquet"):
+        assert [bool(run(tmp_path / "absent.jsonl", output=out).problems), out.exists()] == [True, False]
+        run(tmp_path / "in.jsonl", output=out)
+        assert read_answers(out) == []
 
 
 @pytest.mark.parametrize("target", ["out.jsonl", "out.parquet"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -57,14 +58,16 @@ def _print_override(names: str) -> None:
         refuse(f"vLLM adds code of its own to {', '.join(refused)}: use --tool-call-parser toolgram")
     if not wanted:
         refuse("--override needs vLLM's names for parsers, such as llama3_json,mistral")
-    given = ",".join(wanted)
-    parser = wanted[0]
-    print(f"{OVERRIDE_VARIABLE}={given} vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {parser}")
-    print()
     known = known_names()
-    theirs = {each for entry in known.entries.values() for kind in KINDS for each in entry.parsers["vllm", kind]}
+    entries = known.entries.values()
+    theirs = {kind: [name for entry in entries for name in entry.parsers["vllm", kind]] for kind in KINDS}
+    tools = next(filter(theirs["tool"].__contains__, wanted), AUTO_NAME)
+    others = [tools, *(name for name in wanted if name not in theirs["tool"])]  # the rest is for other models
+    reasoning = next(filter(theirs["reasoning"].__contains__, others), AUTO_NAME)
+    print(f"{OVERRIDE_VARIABLE}={','.join(wanted)} ", end="")
+    print(f"vllm serve MODEL --enable-auto-tool-choice --tool-call-parser {tools} --reasoning-parser {reasoning}\n")
     for name in wanted:
         format_name = overridden_format(name)
         print(f"  {name:28} {'the format that follows from the tokenizer' if format_name == 'auto' else format_name}")
-        if name not in theirs | {*known.shared["vllm"]}:
+        if name not in {*known.shared["vllm"], *chain.from_iterable(theirs.values())}:
             complain(f"vLLM has no parser {name!r} that toolgram knows; the server starts, and says so if it has none")
