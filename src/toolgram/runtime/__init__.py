@@ -8,7 +8,7 @@
 * `readers`: the one table from what the machine expects to the function that reads it: `text_readers`,
   `envelope_reader`, `argument_readers`, `python_readers`, `value_readers` (of tagged arguments), `repaired_readers`
   (JSON that needs repair), `recovery_readers` (what is left of a broken value), `mentions`. `damaged_values` and
-  `damaged_markers` say what has two readings,
+  `damaged_markers` say what has two readings, `ends_of_strings` what may not be text of a string,
 * `following`: where blanks end, and what shows that arguments have not ended,
 * `surplus_closers`: closers after a call that close nothing, and calls after the end of their list,
 * `mentions`, `withheld`, `code_marks`: calls that are only mentioned; `special_tokens`: markers by token id,

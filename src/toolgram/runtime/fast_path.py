@@ -24,6 +24,7 @@ from toolgram.limits import MOST_BLANKS
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
 from toolgram.runtime.argument_readers import arguments_scanner, marker_searches, repaired_reader, took_arguments
+from toolgram.runtime.ends_of_strings import markers_at_end
 from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
@@ -163,20 +164,20 @@ class Arguments:
 class Json(Arguments):
     """JSON arguments in the model's own characters."""
 
-    __slots__ = ("_floor", "_leaves", "_scanner")
+    __slots__ = ("_ends", "_floor", "_leaves", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
-        self._leaves = marker_searches(stream.program.in_no_name)[2]
+        self._leaves, self._ends = marker_searches(stream.program.in_no_name)[2], markers_at_end(stream.program)
         self._scanner, self._floor = arguments_scanner(stream)  # the scanner, and the depth at which the arguments end
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the events of a delta, or None if the readers have to read on."""
-        scanner = self._scanner
-        if not delta:
+        scanner, text = self._scanner, self.rest + delta
+        if not delta or self._ends(text):
             return None
         if self.rest:
-            delta, self.rest = self.rest + delta, ""
+            delta, self.rest = text, ""
         if scanner.state <= KEY_STRING and not (scanner.watches or self._leaves(delta)):
             self._say(delta)
             self.taken += len(delta)
@@ -214,20 +215,21 @@ class PlainString(Arguments):
 class Python(Arguments):
     """Python arguments, transcoded to JSON."""
 
-    __slots__ = ("_pieces", "_scanner")
+    __slots__ = ("_ends", "_pieces", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
         self._scanner = cast("PythonScanner", stream.island)
+        self._ends = markers_at_end(stream.program)
         self._pieces = stream.source.pieces  # characters that have produced nothing yet
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the events of a delta, or None if the readers have to read on."""
-        scanner, pieces = self._scanner, self._pieces
-        if not delta:
+        scanner, pieces, text = self._scanner, self._pieces, self.rest + delta
+        if not delta or self._ends(text):
             return None
         if self.rest:
-            delta, self.rest = self.rest + delta, ""
+            delta, self.rest = text, ""
         elif not pieces and scanner.passes(delta):
             self._say(delta)
             self.taken += len(delta)

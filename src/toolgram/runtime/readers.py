@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from toolgram.runtime.argument_readers import read_object, read_string
+from toolgram.runtime.ends_of_strings import IN_ARGUMENTS, begin_of_markers, cut_off_markers, string_is_open
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn, withhold_after_turn
+from toolgram.runtime.position import WAIT
 from toolgram.runtime.python_readers import read_python
 from toolgram.runtime.recovery_readers import read_malformed, read_rejected_json, read_rejected_rest
 from toolgram.runtime.repaired_readers import read_repaired
@@ -46,7 +48,7 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
         withheld = stream.events.mention.withheld
         try:
             if withheld is None:
-                pos = READERS[stream.reader](stream, text, pos, final)
+                pos = _read_piece(stream, text, pos, final)
             else:
                 text, pos = _read_withheld(stream, withheld, text, pos, final)
         except NotACall as found:
@@ -58,19 +60,37 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
         mention.quoted_to = min(max(0, mention.quoted_to - len(text) + len(stream.buffer)), len(stream.buffer))
 
 
+def _read_piece(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Let the reader of the moment read. Markers at the end of a string in the arguments wait until it goes on."""
+    reader, end = stream.reader, len(text)
+    at = begin_of_markers(stream, text, pos) if reader in IN_ARGUMENTS else end
+    if at == end:
+        return READERS[reader](stream, text, pos, final)
+    if at > pos:
+        stream.cut_output(end - at)
+        pos = READERS[reader](stream, text[:at], pos, False)
+        stream.cut_output(at - end)
+        if pos != WAIT:
+            return pos
+        pos, stream.buffer = at - len(stream.buffer), ""  # it does not wait for the markers
+    elif string_is_open(stream):
+        return cut_off_markers(stream, text, pos) if final else stream.wait(text[pos:])
+    return READERS[stream.reader](stream, text, pos, final)
+
+
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
     """Read on while a call is withheld, up to the marker that closes the thought around it: a call that is still open
     there is part of the thought. Return the text that is left, and the position in it."""
     if withheld.token and not stream.in_call:
         after = read_after_turn(stream, withheld, text, pos, final)
-        return text, READERS[stream.reader](stream, text, pos, final) if after is None else after
+        return text, _read_piece(stream, text, pos, final) if after is None else after
     begin, closer = pos, withheld.find_closer(text, pos, stream.in_call)
     part = text if closer is None else text[: closer[1] - 1]  # as if it came one character at a time
     left = len(text) - len(part)
     stream.cut_output(left)
     try:
         while 0 <= pos < len(part) and stream.events.mention.withheld is withheld:
-            pos = READERS[stream.reader](stream, part, pos, final and closer is None)
+            pos = _read_piece(stream, part, pos, final and closer is None)
             if withheld.token and not stream.in_call:
                 break
     finally:

@@ -1,0 +1,66 @@
+"""Markers at the end of a string in the arguments: they are text of the string only if it goes on.
+
+Strategy: a string that the model has not closed may be followed by the closing marker of the call, or by the next call.
+So the end of a text is cut off before the markers in it, and the readers read the part before them. If a string is open
+there, the markers wait for more; if the output ends, they are no part of the arguments (clause P1).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from toolgram.islands.held_text import add_piece
+from toolgram.limits import BLANKS, LONGEST_END_OF_STRING
+from toolgram.program.expressions import FindMatch
+from toolgram.program.look_ahead import partial_pattern
+from toolgram.program.state import Program
+from toolgram.runtime.argument_readers import arguments_scanner
+from toolgram.runtime.stream import Stream
+
+if TYPE_CHECKING:
+    from toolgram.islands.python_literals import PythonScanner
+
+IN_ARGUMENTS = ("arguments", "repaired", "python")  # the readers of strings
+_MOST_MARKERS = 8  # one after another
+
+
+def begin_of_markers(stream: Stream, text: str, pos: int) -> int:
+    """Return where the markers begin with which the text ends; without them, its end."""
+    size = len(text)
+    found = markers_at_end(stream.program)(text, max(pos, size - LONGEST_END_OF_STRING))
+    return size if found is None else found.start()
+
+
+@lru_cache(maxsize=256)
+def _search(markers: tuple[str, ...]) -> FindMatch:
+    whole, begun = "|".join(map(re.escape, markers)) or "(?!)", partial_pattern(markers) or "(?!)"
+    return re.compile(rf"(?:(?:(?:{whole}){BLANKS}){{1,{_MOST_MARKERS}}}+(?:{begun})?+|(?:{begun}))\Z").search
+
+
+def markers_at_end(program: Program) -> FindMatch:
+    """Return the search for markers, and the beginning of one, at the end of a text."""
+    return _search(tuple(marker for marker in program.in_no_name if _may_follow(marker)))
+
+
+def _may_follow(marker: str) -> bool:
+    """Return whether a marker may follow a string: it is no prose and has no quote, which would end the string."""
+    return not (marker[0].isalnum() or marker[0] == "{" or '"' in marker or "'" in marker)
+
+
+def string_is_open(stream: Stream) -> bool:
+    """Return whether the next character is inside a string of the arguments that is not damaged."""
+    if stream.reader == "python":
+        return cast("PythonScanner", stream.island).open_brackets().quote != ""
+    scanner, _ = arguments_scanner(stream)
+    repairer = scanner.repairer
+    return scanner.in_plain_string and (repairer is None or not (repairer.damaged or repairer.at_quote))
+
+
+def cut_off_markers(stream: Stream, text: str, pos: int) -> int:
+    """Keep the markers with which the output ends out of the arguments. Return the end of the text."""
+    source = stream.source
+    pieces = source.pieces if source.transcoding is None else source.transcoding.pieces
+    add_piece(pieces, text[source.skip_prefix(pos, len(text)) :])
+    return len(text)
