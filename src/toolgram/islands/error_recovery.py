@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from toolgram.islands import OpenBrackets
-from toolgram.limits import MAX_OPEN_BRACKETS
+from toolgram.limits import BLANKS, MAX_OPEN_BRACKETS
 from toolgram.program.expressions import NOWHERE, FindMatch
 
 OVER = "over"
@@ -20,13 +20,15 @@ MORE = "more"
 _IN_STRING = {'"': re.compile(r'[^"\\]*+').match, "'": re.compile(r"[^'\\]*+").match}
 
 
+_after_comma = re.compile(rf"{BLANKS}(?:,{BLANKS}([\"'])?)?").match
 _OPENING = {"}": "{", "]": "[", ")": "("}
 
 
 class ErrorRecovery:
     """The rest of a broken value: its open brackets (`stack`), and the `quote` of the open string, if any.
 
-    A closing bracket closes everything up to its partner; without a partner, it closes nothing. `reason` says why the
+    A closing bracket closes everything up to its partner; without a partner, it closes nothing. If a member follows,
+    the value is not over, and the bracket closes the innermost one. `reason` says why the
     last `read` stopped: OVER, MARKER (the one in `match`), or MORE.
     """
 
@@ -62,8 +64,11 @@ class ErrorRecovery:
             if match.lastgroup != "bracket":
                 self.reason, self.match = MARKER, match
                 return match.start()
+            over = self._is_over(match, final)
+            if over is None:
+                return match.start()
             pos = match.end()
-            if self._bracket(match.group()):
+            if over:
                 self.reason = OVER
                 return match.start() if self.in_list else pos
         return end
@@ -82,6 +87,18 @@ class ErrorRecovery:
                 self.quote = ""
             pos += 1
         return pos
+
+    def _is_over(self, match: re.Match[str], final: bool) -> bool | None:
+        """Read a structural character. Return whether the value is over with it; None if what follows decides."""
+        opening = _OPENING.get(match.group(), "")
+        if opening and len(self.stack) > 1 and self.stack.rfind(opening) == 0:
+            after = _after_comma(match.string, match.end())
+            if after is not None and after.end() == len(match.string) and not final:
+                return None
+            if after is not None and after[1]:
+                self.stack = self.stack[:-1]
+                return False
+        return self._bracket(match.group())
 
     def _bracket(self, character: str) -> bool:
         """Read a structural character; return True if the value is over with it (in a list: before it)."""

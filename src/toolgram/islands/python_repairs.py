@@ -63,12 +63,11 @@ _backslash = re.compile(r"\\.?", re.DOTALL).finditer
 
 
 class Around(NamedTuple):
-    """What may follow the call: in a list (`listed`) a comma or a bracket, in `lines` the next call. `marked`: a marker
-    came before it. `stops` are the characters that begin markers."""
+    """What may follow the call: in a list (`listed`) a comma or a bracket, in `lines` the next call. `stops` are the
+    characters that begin markers."""
 
     listed: bool = False
     lines: bool = False
-    marked: bool = False
     stops: str = ""
 
 
@@ -138,7 +137,7 @@ class RepairingPythonScanner(PythonScanner):
                 self.mark = pos
                 written = len(parts)
         if self.broken:
-            self.started |= self._around.marked or self._state not in ("arguments", "equals")
+            self.started |= self._state not in ("arguments", "equals")
         elif self._stack[:1] == "d" or self._state in ("sole", "last"):
             self.started = self.done
         self.out = "".join(parts)

@@ -28,7 +28,8 @@ class RejectedValue(NamedTuple):
 
     meaning: str
     why: str
-    named: bool
+    named: bool = False
+    announced: bool = False
 
 
 class Position:

@@ -36,7 +36,7 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
     """Emit what the scanner has read from `pos` to `end`, and end the arguments if they are closed."""
     source = stream.source
     source.hold_converted(python.out, text, pos, python.mark, end)
-    if source.object_is_held and python.started:
+    if source.object_is_held and (python.started or (python.broken and _is_call(stream, python))):
         begin_converted(stream)
         stream.reader = "python"
     if not source.object_is_held:
@@ -49,6 +49,13 @@ def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end:
     if python.waits:
         return _wait(stream, python, text, end, final)
     return end
+
+
+def _is_call(stream: Stream, python: PythonScanner) -> bool:
+    """Return whether this is a call, also if its first argument is no literal: a marker came before it, or it is in a
+    list and its function is declared."""
+    name = stream.calls.name
+    return stream.is_marked or (python.listed and name is not None and name.name in stream.calls.names)
 
 
 def _note_repairs(stream: Stream, python: PythonScanner) -> None:

@@ -59,7 +59,9 @@ def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
         if scanner.in_string:
             stream.events.keep_blanks(rejected.meaning, rejected.why)
     if scanner.broken and (rejected.named or len(scanner.stack) > 1):
-        stream.island = ErrorRecovery(OpenBrackets("".join(scanner.stack)), quotes_count=False)
+        quote = '"' if scanner.in_string and rejected.announced else ""
+        opened = OpenBrackets("".join(scanner.stack), quote)
+        stream.island = ErrorRecovery(opened, quotes_count=rejected.announced)
         stream.reader = "rejected_rest"
     elif scanner.broken or scanner.done:
         stream.island, stream.reader = None, stream.state.reader

@@ -27,7 +27,7 @@ from toolgram.runtime.special_tokens import EmittedIds
 from toolgram.runtime.stream import Stream
 from toolgram.spec.data import Spec
 
-VERSION = 26
+VERSION = 27
 _ARGUMENT = ("key", "read_on", "seen", "depth", "again")
 _OF_EVENTS = ("place", "lead", "has", "gap")
 

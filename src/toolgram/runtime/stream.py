@@ -282,14 +282,15 @@ class Stream(Position):
         held, region = self.state, cast(HeldRegion, self.events.held)
         origin = region.origin
         dest = self._goes_on_in(origin)
-        rest, rest_reader = self._rest_of_held(json)
+        announced = region.announced or self.has_announced_name
+        rest, rest_reader = self._rest_of_held(json, announced)
         if self.trace:
             from toolgram.runtime.expectations import expected
 
             said = "malformed" if origin.meaning == "malformed" else rest_reader
             self.tell(REJECTED, dest, why or expected(self), said)
         text, marked = self.events.release()
-        rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_held())
+        rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_held(), announced)
         if marked and origin.meaning == "content":
             rejected = rejected._replace(meaning="malformed")
         self.state = origin
@@ -334,19 +335,21 @@ class Stream(Position):
         self.events.say("malformed", text + self.leftover(), why)
         self.island, self.reader = region.outer, "malformed"
 
-    def _rest_of_held(self, json: JsonScanner | None) -> tuple[Island | None, str]:
-        """Return the island and the name of the reader for the rest of a rejected value, if there is one."""
+    def _rest_of_held(self, json: JsonScanner | None, announced: bool) -> tuple[Island | None, str]:
+        """Return the island and the name of the reader for the rest of a rejected value, if there is one. If a marker
+        `announced` a call, its quotes count: what is in them is no call."""
         if json is not None:
             json.exact()
             return (None, "") if json.done else (json, "rejected_json")
-        envelope = self.island
-        if not isinstance(envelope, Envelope):
+        island, named = self.island, self.calls.name is not None
+        in_envelope = isinstance(island, Envelope)
+        in_member = isinstance(island, Envelope) and len(island.scanner.stack) - island.in_list > 1
+        begun = self.has_announced_name and (island is not None or self.source.object_is_held)  # its arguments
+        if not (in_member or begun or (in_envelope and named)):
             return None, ""
-        inside = len(envelope.scanner.stack) - envelope.in_list > 1
-        if self.calls.name is None and not inside:
-            return None, ""
-        opened = self.open_brackets()._replace(quote="", in_list=False)
-        return ErrorRecovery(opened, quotes_count=False), "rejected_rest"
+        opened = self.open_brackets()._replace(in_list=False)
+        opened = opened if announced else opened._replace(quote="")
+        return ErrorRecovery(opened, quotes_count=announced), "rejected_rest"
 
     def fail(self, text: str = "", why: str = "") -> None:
         """Fail what was certain: `text`, and as much after it as the machine defines, is malformed."""

@@ -210,7 +210,7 @@ def _read_member(stream: Stream, text: str, pos: int, begin: int) -> int:
     stream.events.say("content", text[pos:begin])
     stream.events.after_call = None
     stream.island = ErrorRecovery(OpenBrackets("{"))
-    stream.rejected, stream.reader = RejectedValue("malformed", LATE_MEMBER, False), "rejected_rest"
+    stream.rejected, stream.reader = RejectedValue("malformed", LATE_MEMBER), "rejected_rest"
     return begin
 
 
@@ -264,5 +264,5 @@ def _read_late_call(stream: Stream, text: str, pos: int, begin: int, final: bool
         stream.unexpected_input()  # there was text
     stream.events.say("malformed", opened, LATE_CALL)
     stream.island = ErrorRecovery(OpenBrackets(opened[-1], python=opened[-1] == "("))
-    stream.rejected, stream.reader = RejectedValue("malformed", LATE_CALL, False), "rejected_rest"
+    stream.rejected, stream.reader = RejectedValue("malformed", LATE_CALL), "rejected_rest"
     return found.end()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from toolgram.islands import Island, island_class
+from toolgram.islands import Island, OpenBrackets, island_class
+from toolgram.islands.error_recovery import ErrorRecovery
 from toolgram.islands.escapes import ESCAPES
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
@@ -243,6 +244,8 @@ def _refuse(stream: Stream, text: str, pos: int) -> int:
     """Handle anything that does not fit."""
     state = stream.state
     if not stream.source.prefix_characters:
+        if text[pos] in '"[' and "object_start" in state.row:
+            stream.island = ErrorRecovery(OpenBrackets(""))  # a value of another type than arguments have
         stream.unexpected_input()
         return pos
     if state is not stream.program.initial or not state.is_text:
@@ -388,11 +391,6 @@ def _python_arguments(stream: Stream) -> Island:
         island = island_class("python")()
         island.listed = listed
         return cast(Island, island)
-    region = stream.events.held
-    around = (
-        listed,
-        any("name" in move.actions for move in after.row.values()),
-        stream.may_repair or region is None or not region.origin.is_text or region.marked,
-        "".join(sorted({marker[0] for marker in stream.markers_in_values()} | _separators(after))),
-    )
-    return cast(Island, island_class("repaired_python")(around=Around(*around)))
+    lines = any("name" in move.actions for move in after.row.values())
+    stops = "".join(sorted({marker[0] for marker in stream.markers_in_values()} | _separators(after)))
+    return cast(Island, island_class("repaired_python")(around=Around(listed, lines, stops)))
