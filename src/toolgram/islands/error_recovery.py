@@ -7,7 +7,7 @@ value is over when its brackets balance or, inside a list of calls, at the next 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from toolgram.islands import OpenBrackets
 from toolgram.limits import BLANKS, MAX_OPEN_BRACKETS
@@ -18,8 +18,6 @@ MARKER = "marker"
 MORE = "more"
 
 _IN_STRING = {'"': re.compile(r'[^"\\]*+').match, "'": re.compile(r"[^'\\]*+").match}
-
-
 _after_comma = re.compile(rf"{BLANKS}(?:,{BLANKS}([\"'])?)?").match
 _OPENING = {"}": "{", "]": "[", ")": "("}
 
@@ -77,9 +75,7 @@ class ErrorRecovery:
         if self._escaped:
             self._escaped = False
             return pos + 1
-        match = _IN_STRING[self.quote](text, pos)
-        assert match is not None
-        pos = match.end()
+        pos = _IN_STRING[self.quote](text, pos).end()  # type: ignore[union-attr]
         if pos < len(text):
             if text[pos] == "\\":
                 self._escaped = True
@@ -92,10 +88,10 @@ class ErrorRecovery:
         """Read a structural character. Return whether the value is over with it; None if what follows decides."""
         opening = _OPENING.get(match.group(), "")
         if opening and len(self.stack) > 1 and self.stack.rfind(opening) == 0:
-            after = _after_comma(match.string, match.end())
-            if after is not None and after.end() == len(match.string) and not final:
+            after = cast("re.Match[str]", _after_comma(match.string, match.end()))
+            if after.end() == len(match.string) and not final:
                 return None
-            if after is not None and after[1]:
+            if after[1]:
                 self.stack = self.stack[:-1]
                 return False
         return self._bracket(match.group())

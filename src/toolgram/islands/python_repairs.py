@@ -45,12 +45,13 @@ from toolgram.limits import (
     MOST_BETWEEN,
     MOST_CANDIDATES,
 )
+from toolgram.program.expressions import NOWHERE, FindMatch
 
 FITS, DAMAGED, SEVERAL, OPEN = "fits", "damaged", "several", "open"
 WORDS_BETWEEN = frozenset({"if", "in", "and", "or", "for", "is", "not", "else"})  # words between two operands
 OPERATORS = frozenset("+%*.[(|&<>=!-/^@#")
-# Bits of `_flags`: the string had an escape, the call had a damaged string, the first item of a set is not a string.
-_ESCAPED, _REPAIRED, _SCALAR = 1, 2, 4
+# Bits of `_flags`: an escape in the string, a first item of a set that is no string, a marker in the string, a repair.
+_ESCAPED, _SCALAR, _MARKED, _REPAIRED = 1, 2, 4, 8
 _QUOTES = ('"', "'")
 _NAME = rf"[^\W\d]\w{{0,{LONGEST_WORD}}}+"
 _blanks = always(rf"[{BLANKS}]*+")
@@ -74,13 +75,13 @@ class Around(NamedTuple):
 class RepairingPythonScanner(PythonScanner):
     """Reads keyword arguments as `PythonScanner` does, and repairs them; `notes` are the repairs so far.
 
-    In a damaged string, the scanner stops at each character that may begin a marker, `stop`: then `pass_stop` goes on,
+    In a damaged string, the scanner stops at each character that may begin a marker, `stop`: then `leave_stop` goes on,
     or `end_damaged` ends the string at a marker. `why` says why the scanner broke.
     """
 
     __slots__ = (
         "_around", "_candidates", "_ended", "_final", "_first", "_flags", "_passed", "_probed", "_seen", "back",
-        "notes", "stop", "why",
+        "markers", "notes", "stop", "why",
     )  # fmt: skip
 
     def __init__(self, around: Around | None = None) -> None:
@@ -100,6 +101,7 @@ class RepairingPythonScanner(PythonScanner):
         self._probed = 0  # how much of the unconsumed text the candidates have read
         self._passed = False  # the next character begins no marker
         self._seen = ""  # the end of the open string, with its last character that is not blank
+        self.markers: FindMatch = NOWHERE  # finds a marker
 
     def run(self, text: str) -> bool:
         """Do what `PythonScanner.run` does; also return False for a delta with a repair in it."""
@@ -114,6 +116,7 @@ class RepairingPythonScanner(PythonScanner):
         return True
 
     def _see(self, text: str) -> None:
+        self._flags |= _MARKED * (self.markers(text) is not None)
         if not text.isspace():
             self._seen = text
 
@@ -175,8 +178,8 @@ class RepairingPythonScanner(PythonScanner):
 
     def _bare_key(self, text: str, pos: int) -> int:
         """Read a key without quotes, or a Python word, which is a key or the first item of a set."""
-        match = _word(text, pos)
-        end, word = match.end(), match.group()
+        word = _word(text, pos).group()
+        end = pos + len(word)
         if end == len(text) and end - pos <= LONGEST_WORD:
             self.waits = True
             return pos
@@ -287,8 +290,8 @@ class RepairingPythonScanner(PythonScanner):
             return at
         self.why = "the text after the string is not a literal"
         last = self._seen.rstrip()[-1:]
-        in_list = self._stack != "k" and last == ","  # the string before may have no end
-        if found == SEVERAL or in_list or self._flags & (_ESCAPED | _REPAIRED) or self._is_part:
+        lost = self._stack[-1] != "k" and (self._stack[-1] != "{" or last in (",", "{"))  # the end of the one before
+        if found == SEVERAL or lost or self._flags & (_ESCAPED | _REPAIRED | _MARKED) or self._is_part:
             self.broken = True
             return begun
         if begun == at:
@@ -402,13 +405,9 @@ class RepairingPythonScanner(PythonScanner):
         self._parts.append(json_text(text[pos:end]))
         return end
 
-    def pass_stop(self) -> None:
-        """Read on: there is no marker at `stop`."""
-        self.broken, self.stop, self._passed = False, -1, True
-
-    def wait_at_stop(self) -> None:
-        """Wait: the text at `stop` is undecided."""
-        self.broken, self.stop = False, -1
+    def leave_stop(self, passed: bool) -> None:
+        """Read on, since there is no marker at `stop`, or wait for the rest of it."""
+        self.broken, self.stop, self._passed = False, -1, passed
 
     def end_damaged(self, text: str, pos: int) -> int:
         """End the damaged string before a marker or the end, at the first candidate whose rest fits. Return the
@@ -431,7 +430,8 @@ class RepairingPythonScanner(PythonScanner):
     def dump(self) -> list[Any]:
         """Return all that the next `read` depends on, as JSON-able values; unconsumed text is read again."""
         first = None if self._first is None else "".join(self._first)
-        alive = _REPAIRED | _ESCAPED * (self._state in ("body", "escape")) | _SCALAR * (self._first is not None)
+        of_string = (_ESCAPED | _MARKED) * (self._state in ("body", "escape"))
+        alive = _REPAIRED | of_string | _SCALAR * (self._first is not None)
         first_rival = self._candidates[:1] != [] and self._candidates[0].is_rival
         string = [self._seen.rstrip()[-1:], first_rival and all(each.at or each.is_rival for each in self._candidates)]
         return [super().dump(), first, self._flags & alive, string, [*self.notes], *self._around]

@@ -8,10 +8,13 @@ can be read from some place in it.
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from toolgram.islands.held_text import take_pieces
 from toolgram.limits import MOST_BLANKS
+from toolgram.program.expressions import FindMatch
 from toolgram.runtime.argument_readers import begin_converted, say_converted
 from toolgram.runtime.following import end_of_python_blanks, expression_goes_on, expression_may_go_on
 from toolgram.runtime.position import WAIT
@@ -29,7 +32,14 @@ def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
     python = cast("PythonScanner", stream.island)
     if python.done:
         return _read_end(stream, python, text, pos, final)
+    if hasattr(python, "markers"):
+        python.markers = _any_of(stream.program.in_no_name)
     return took_python(stream, python, text, pos, python.read(text, pos, final, final and stream.ended), final)
+
+
+@lru_cache(maxsize=256)
+def _any_of(markers: tuple[str, ...]) -> FindMatch:
+    return re.compile("|".join(map(re.escape, markers)) or "(?!)").search
 
 
 def took_python(stream: Stream, python: PythonScanner, text: str, pos: int, end: int, final: bool = False) -> int:
@@ -145,10 +155,10 @@ def _read_stop(stream: Stream, python: RepairingPythonScanner, text: str, pos: i
     """Look for a marker at a place in a damaged string at which one may begin."""
     marker = stream.any_at(stream.markers_in_values(), text, python.stop, final)
     if marker == WAIT:
-        python.wait_at_stop()
+        python.leave_stop(passed=False)
         return stream.wait(text[pos:])
     if not marker:
-        python.pass_stop()
+        python.leave_stop(passed=True)
         return pos
     end = python.end_damaged(text, pos)
     if python.broken:
