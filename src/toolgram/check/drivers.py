@@ -84,10 +84,10 @@ def _future(snapshot: dict[str, Any]) -> dict[str, Any]:
     Ids and places do not, nor, as every marker counts, does the code that is open. Of what is held, the kinds of its
     events do.
     """
-    counters = ("calls", "call", "has", "gap", "open_call", "call_id", "unclosed_call", "offset", "code", "digest")
+    counters = ("count", "index", "has", "gap", "open_call", "id", "unclosed_call", "offset", "code", "digest")
     decides = {name: value for name, value in snapshot.items() if name not in counters}
     held = [f"{event['type']} {event.get('why')}" for event in snapshot["held"] or ()]
-    return {**decides, "calls": min(snapshot["calls"], 2), "held": snapshot["held"] and list(dict.fromkeys(held))}
+    return {**decides, "count": min(snapshot["count"], 2), "held": snapshot["held"] and list(dict.fromkeys(held))}
 
 
 def steps(fmt: Format, machine: ReferenceMachine, state: str, symbol: str, text: str) -> tuple[list[Step], str] | None:

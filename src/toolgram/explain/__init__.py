@@ -15,6 +15,7 @@ from typing import Any
 
 from toolgram.anomalies import Anomaly
 from toolgram.events import Content, Dropped, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.explain.expectations import expected
 from toolgram.explain.explanation import OWNER_OF, Candidate, Explanation, Held, Outcome, Piece, PlacedAnomaly, Step
 from toolgram.explain.recognising import candidate, recognise
 from toolgram.explain.verdict import name_in_words, quote, verdict
@@ -81,12 +82,12 @@ class _Reading:
         if step.trigger == READ_AGAIN:
             self.named = False
         elif step.trigger == REJECTED:
-            rest = _REST.get(step.rest, "")
+            rest, why = _REST.get(step.rest, ""), step.why or expected(step.at)
             if self.character:
                 at = f"{self.character!r} at offset {self.offset} does not fit"
-                self._decided(step, REJECTED, f"{at}: {step.why}{rest}")
+                self._decided(step, REJECTED, f"{at}: {why}{rest}")
             else:
-                self._decided(step, "ended", f"the output ended: {step.why}")
+                self._decided(step, "ended", f"the output ended: {why}")
         elif step.held and step.trigger != PROMPT:
             move = self.states[step.source].row[step.trigger]
             self.named = self.named or "name" in move.actions

@@ -53,6 +53,7 @@ OPERATORS = frozenset("+%*.[(|&<>=!-/^@#")
 # Bits of `_flags`: an escape in the string, a first item of a set that is no string, a marker in the string, a repair.
 _ESCAPED, _SCALAR, _MARKED, _REPAIRED = 1, 2, 4, 8
 _QUOTES = ('"', "'")
+_BEFORE_STRING = (",", ":", "=", "[", "{", "(")  # in a list or a dict
 _NAME = rf"[^\W\d]\w{{0,{LONGEST_WORD}}}+"
 _blanks = always(rf"[{BLANKS}]*+")
 _word = always(rf"(?:{_NAME})?")
@@ -290,7 +291,7 @@ class RepairingPythonScanner(PythonScanner):
             return at
         self.why = "the text after the string is not a literal"
         last = self._seen.rstrip()[-1:]
-        lost = self._stack[-1] != "k" and (self._stack[-1] != "{" or last in (",", "{"))  # the end of the one before
+        lost = self._stack[-1] != "k" and last in _BEFORE_STRING  # the end of the string before
         if found == SEVERAL or lost or self._flags & (_ESCAPED | _REPAIRED | _MARKED) or self._is_part:
             self.broken = True
             return begun

@@ -12,7 +12,7 @@
 * `following`: where blanks end, and what shows that arguments have not ended,
 * `surplus_closers`: closers after a call that close nothing, and calls after the end of their list,
 * `mentions`, `withheld`, `code_marks`: calls that are only mentioned; `special_tokens`: markers by token id,
-* `anomaly_log`: anomalies with their places; `expectations`: what could have followed, for a trace,
+* `anomaly_log`: anomalies with their places,
 * `snapshots`: dump a stream as JSON-able data, and load it,
 * `whole_outputs`: the message of a plain whole output without events, with `whole_places` and `whole_values`.
 """

@@ -27,7 +27,7 @@ def read_object(stream: Stream, text: str, pos: int, final: bool) -> int:
     pos = skip_blanks_after_opening(stream, text, pos)
     if pos == len(text):
         return pos
-    repairs = stream.may_repair_object
+    repairs = stream.may_repair_call
     repaired = repairs and text[pos] in REPAIRABLE
     if not (repaired or text[pos] in '"}') or len(stream.source.opening or "") > LONGEST_ENVELOPE_TEXT:
         stream.unexpected_input()
@@ -86,9 +86,9 @@ def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
 
 
 @lru_cache(maxsize=256)
-def marker_searches(markers: tuple[str, ...]) -> tuple[FindMatch, FindMatch, FindMatch]:
+def marker_searches(markers: tuple[str, ...], quote: str = "") -> tuple[FindMatch, FindMatch, FindMatch]:
     """Return a search for a marker (group 1) or the beginning of one at the end, one for a quote or a place where a
-    marker may begin, and one for these or any other character that is not plain text of a string."""
+    marker may begin, and one for these or any other character that is not plain text of a string in such quotes."""
     begun = partial_pattern([*markers]) or "(?!)"
     firsts = firsts_of(marker for marker in markers if marker[0] not in '"\\' and marker[0].isprintable())
     found = re.compile(rf"({'|'.join(map(re.escape, markers)) or '(?!)'})|(?:{begun})\Z").search
@@ -96,7 +96,8 @@ def marker_searches(markers: tuple[str, ...]) -> tuple[FindMatch, FindMatch, Fin
     ways = [rf"(?<={re.escape(first)})(?=[{re.escape(seconds)}]|\Z)" for first, seconds in firsts.items() if seconds]
     ways += [rf"(?<={re.escape(first)})" for first, seconds in firsts.items() if not seconds]
     counts = f"(?:{'|'.join([f'(?<![{listed}])', *ways])})" if firsts else ""
-    return found, re.compile(f'["{listed}]{counts}').search, re.compile(rf'["\\\x00-\x1f{listed}]{counts}').search
+    leaves = re.compile(rf'["{quote}\\\x00-\x1f{listed}]{counts}').search
+    return found, re.compile(f'["{listed}]{counts}').search, leaves
 
 
 def repaired_reader(stream: Stream) -> str:
@@ -253,5 +254,5 @@ def begin_converted(stream: Stream) -> None:
 
 def say_converted(stream: Stream) -> None:
     """Emit the JSON that is held."""
-    if stream.source.converted is not None and stream.source.converted.json:
+    if stream.source.converted is not None and stream.source.converted[0]:
         stream.calls.delta(*stream.source.take_json())

@@ -56,7 +56,7 @@ NO_MARKERS = OpenMarkers()
 class Argument:
     """The tagged argument that is being read, with its key."""
 
-    __slots__ = ("again", "depth", "key", "read_on", "recent", "seen", "wrapper")
+    __slots__ = ("again", "depth", "key", "read_on", "recent", "seen", "wraps")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -65,7 +65,7 @@ class Argument:
         self.depth = 0  # opening markers in the value that are not closed in it
         self.again = ""  # the marker before the value, which may be repeated
         self.recent: deque[str] = deque(maxlen=LONGEST_CLOSER)  # the last pieces of the value that are not blank
-        self.wrapper: list[str] | None = None  # its JSON, if the value may be the object of all arguments
+        self.wraps = False  # the value may be the object of all arguments
 
     def keep(self, piece: str) -> None:
         """Keep a piece of the value, of which only the last characters matter."""
@@ -115,9 +115,9 @@ class Calls:
         return "" if self.argument is None else self.argument.key
 
     @property
-    def wrapper(self) -> list[str] | None:
-        """The JSON of a value that may be the object of all arguments, else None."""
-        return None if self.argument is None else self.argument.wrapper
+    def wraps(self) -> bool:
+        """True in a value that may be the object of all arguments."""
+        return self.argument is not None and self.argument.wraps
 
     @property
     def names(self) -> frozenset[str]:
@@ -157,7 +157,7 @@ class Calls:
         start = self.name
         if start is None:
             return
-        if self._events.mention.withheld is not None and self.names and start.name not in self.names:
+        if self._events.withheld is not None and self.names and start.name not in self.names:
             raise NotACall
         start.id = (self.id and self.id.strip()) or self.ids()
         if self._events.held is not None:
@@ -170,7 +170,7 @@ class Calls:
     def end(self, status: Status) -> None:
         """End the open call, if there is one."""
         if self.index is not None:
-            if status == "malformed" and self._events.mention.withheld is not None:
+            if status == "malformed" and self._events.withheld is not None:
                 raise NotACall
             self._events.put(ToolCallEnd(self.index, status))
             self._events.after_call = NONE if status == "complete" else None
@@ -199,7 +199,7 @@ class Calls:
         key = key.rstrip()
         self.argument = Argument(key)
         if key in wrapped and self._may_wrap(key):
-            self.argument.wrapper = []
+            self.argument.wraps = True
             self._events.drop(source, SYNTAX)
         else:
             self._write_key(key, source)
@@ -223,10 +223,9 @@ class Calls:
         declared = self.declared()
         return self.keys == {} and declared is not None and bool(declared.types) and key not in declared.types
 
-    def unwrap(self, source: str) -> None:
+    def unwrap(self, written: str, source: str) -> None:
         """End a value that may be the object of all arguments: it is if one of its members is declared."""
-        written, declared = "".join(self.wrapper or ()), self.declared()
-        members = json.loads(written)
+        members, declared = json.loads(written), self.declared()
         named = declared.types.keys() if declared is not None else ()
         if not isinstance(members, dict) or (members and not any(key in named for key in members)):
             self._write_key(self.key, "")
@@ -252,7 +251,7 @@ class Calls:
 
     def types(self, told: bool) -> Types:
         """Return the types of the current argument by its declaration. `told`: its markers state the type."""
-        if self.wrapper is not None:
+        if self.wraps:
             return frozenset({"object"})
         if not self.tools:
             return None

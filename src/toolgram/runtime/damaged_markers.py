@@ -8,12 +8,12 @@ nothing has closed. Most of the characters of the marker have to be there, in th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import cast
 
 from toolgram.limits import LONGEST_WORD, MOST_BLANKS
-from toolgram.program.state import TERMINAL, Move, StateProgram, Symbol
+from toolgram.program.state import TERMINAL, StateProgram, Symbol
 from toolgram.program.values import SURE_MARKER
 from toolgram.runtime.calls import Argument
 from toolgram.runtime.following import end_of_blanks
@@ -72,14 +72,10 @@ def opens_key(state: StateProgram, symbol: Symbol) -> bool:
 def has_damaged_closer(stream: Stream) -> bool:
     """Return whether a value that nothing has closed ends in what may be its closing marker, damaged."""
     state, row = stream.state, stream.state.row
-    closers = {text.strip() for each, text in zip(state.symbols, state.literals, strict=False) if _is_own(row, each)}
-    return ends_alike(cast(Argument, stream.calls.argument).ending, closers)
-
-
-def _is_own(row: Mapping[str, Move], symbol: Symbol) -> bool:
-    """Return whether a symbol is the closing marker of the value itself."""
-    move = row.get(symbol.trigger)
-    return symbol.kind == TERMINAL and move is not None and "unclosed_value" not in move.actions
+    pairs = zip(state.symbols, state.literals, strict=False)
+    moves = [(row.get(symbol.trigger), text) for symbol, text in pairs if symbol.kind == TERMINAL]
+    own = {text.strip() for move, text in moves if move is not None and "unclosed_value" not in move.actions}
+    return ends_alike(cast(Argument, stream.calls.argument).ending, own)
 
 
 def ends_alike(text: str, closers: Iterable[str]) -> bool:

@@ -6,7 +6,7 @@ decided, and what is open is closed.
 
 from __future__ import annotations
 
-from toolgram.events import BufferedEvent, Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.runtime.argument_readers import end_closed
@@ -22,12 +22,10 @@ from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import END, TEXT, UNCLOSED
 
 
-def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
-    """Read the prompt. Return the events of a call that it has begun, with an empty source; they are emitted first."""
-    calls, initial = stream.calls, stream.program.initial
-    events: list[BufferedEvent] = []
-    out, stream.events.out = stream.events.out, events
-    stream.events.mention.quoted_to = -1
+def read_prompt(stream: Stream, prefix: str) -> None:
+    """Read the prompt. The events of a call that it has begun, with an empty source, are those of the first delta."""
+    initial = stream.program.initial
+    stream.events.quoted_to = -1
     read(stream, prefix, 0, False)
     if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
         if stream.trace and stream.state is not initial:
@@ -36,47 +34,25 @@ def read_prompt(stream: Stream, prefix: str) -> list[BufferedEvent]:
         stream.reader = initial.reader
     stream.source.prefix_characters = len(stream.buffer)
     _forget_sources(stream)
-    begun: list[BufferedEvent] = []
-    if calls.index is not None:
-        begun = _begun(events, calls.index)
-        calls.index = 0
-    calls.count = len(begun[:1])
-    _renumber(stream)
-    stream.events.out = out
-    return begun
-
-
-def _renumber(stream: Stream) -> None:
-    """Give the held call the index of the first call of the output."""
-    held = stream.events.held
-    for event in held.events if held is not None else ():
-        if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
-            event.index = stream.calls.count
 
 
 def _forget_sources(stream: Stream) -> None:
-    """Remove the source of everything that was read from the prompt."""
-    held = stream.events.held
-    for event in held.events if held is not None else ():
-        event.source = ""
-        if isinstance(event, Dropped):
-            event.text = ""
+    """Remove the source of everything that was read from the prompt. The calls of the output are numbered from 0."""
+    calls, out, held = stream.calls, stream.events.out, stream.events.held
+    out[:] = [event for event in out if calls.index is not None and getattr(event, "index", None) == calls.index]
+    calls.index, calls.count = (0, 1) if out else (None, 0)
+    for index, events in (0, out), (calls.count, held.events if held is not None else []):
+        for event in events:
+            event.source = ""
+            if isinstance(event, Dropped):
+                event.text = ""
+            elif isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
+                event.index = index
     stream.events.forget_text()
-    stream.events.mention.meaning = stream.state.meaning or stream.events.mention.meaning
+    stream.events.meaning = stream.state.meaning or stream.events.meaning
     stream.source.forget()
     if isinstance(stream.island, Envelope):
         stream.island.source = ""
-
-
-def _begun(events: list[BufferedEvent], index: int) -> list[BufferedEvent]:
-    """Return the start and the arguments of a call, with an empty source."""
-    begun: list[BufferedEvent] = []
-    for event in events:
-        if isinstance(event, ToolCallStart) and event.index == index:
-            begun.append(ToolCallStart(0, event.id, event.name, ""))
-        elif isinstance(event, ToolCallDelta) and event.index == index:
-            begun.append(ToolCallDelta(0, event.arguments, ""))
-    return begun
 
 
 def end_output(stream: Stream) -> None:
@@ -103,12 +79,12 @@ def finish(stream: Stream, text: str, pos: int) -> None:
     while True:
         try:
             end_output(stream)
-            if stream.events.mention.withheld is not None and stream.events.mention.withheld.is_text:
+            if stream.events.withheld is not None and stream.events.withheld.is_text:
                 raise NotACall
             break
         except NotACall as found:
             read(stream, *give_up(stream, "", found), True)
-    withheld = stream.events.mention.withheld
+    withheld = stream.events.withheld
     if withheld is not None and not (stream.ended or withheld.is_certain):
         withheld.cut_off()  # also after a token that only spells the end of the turn: text after it would undo the call
     stream.events.send_withheld()
@@ -117,7 +93,7 @@ def finish(stream: Stream, text: str, pos: int) -> None:
 def _end_held(stream: Stream) -> None:
     """Decide what is held: a call that the end makes certain, a call of which only the name is known, or text."""
     calls, events = stream.calls, stream.events
-    if _ends_certain(stream):
+    if END in stream.state.row and not stream.source.object_is_held and not isinstance(stream.island, Envelope):
         events.drop(stream.leftover(), "cut off")
         stream.fire(END, "")
         events.drop_blanks()
@@ -129,11 +105,6 @@ def _end_held(stream: Stream) -> None:
         events.commit()
     else:
         stream.reject_held()
-
-
-def _ends_certain(stream: Stream) -> bool:
-    """Return whether the machine has a transition for the end of the output that ends what is held."""
-    return not stream.source.object_is_held and not isinstance(stream.island, Envelope) and END in stream.state.row
 
 
 def _end_open(stream: Stream) -> None:
@@ -149,15 +120,10 @@ def _end_open(stream: Stream) -> None:
     if calls.index is not None and ends_call:
         stream.fire(END, "")
         return
-    calls.end("complete" if _closes_envelope(stream) else "truncated")
+    is_whole = UNCLOSED in stream.state.row  # only the envelope around the arguments is open
+    if is_whole:
+        stream.note_unclosed()
+    calls.end("complete" if is_whole else "truncated")
     events.end_text(meaning if meaning in ("content", "reasoning") else "content", stream.program.spec.turn_end)
     if ending is not None:
         stream.fire(END, "")
-
-
-def _closes_envelope(stream: Stream) -> bool:
-    """Return whether the arguments are whole, and only the envelope around them is open."""
-    if UNCLOSED not in stream.state.row:
-        return False
-    stream.note_unclosed()
-    return True

@@ -85,21 +85,15 @@ def read_envelope(stream: Stream, text: str, pos: int, final: bool) -> int:
     if stream.source.object_is_held:
         return _confirm(stream, envelope, text, pos)
     if envelope.scanner.between:
-        pos = _take_blanks(stream, envelope, text, pos)
+        begin, pos = pos, end_of_json_blanks(text, pos)
+        if pos > begin:
+            envelope.source += stream.source.take(text, begin, pos)
         if pos == len(text):
             return pos
         after = _read_between(stream, envelope, text, pos, final)
         if after is not None:
             return after
     return _read_piece(stream, envelope, text, pos)
-
-
-def _take_blanks(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
-    """Take blanks between tokens, and return the position after them."""
-    end = end_of_json_blanks(text, pos)
-    if end > pos:
-        envelope.source += stream.source.take(text, pos, end)
-    return end
 
 
 def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final: bool) -> int | None:
@@ -175,8 +169,7 @@ def _read_piece(stream: Stream, envelope: Envelope, text: str, pos: int) -> int:
         if limit > pos:
             scanner.step(text[pos:limit], 0)
             envelope.source += stream.source.take(text, pos, limit)
-        if not _ignores_member(stream, envelope):
-            stream.unexpected_input(scanner)
+        _reject_member(stream, envelope)
         return limit
     end = scanner.step(text, pos) if limit == len(text) else pos + scanner.step(text[pos:limit], 0)
     if scanner.broken or len(envelope.source) > LONGEST_ENVELOPE_TEXT:
@@ -214,8 +207,7 @@ def _may_begin_with(stream: Stream, envelope: Envelope, character: str) -> bool:
             return False
         return True
     if not _takes(stream, envelope, kind):
-        if not _ignores_member(stream, envelope):
-            stream.unexpected_input(envelope.scanner)
+        _reject_member(stream, envelope)
         return False
     move = stream.state.row.get(f"string {stream.same(envelope.path)}") if kind == "string" else None
     if move is not None and move.dest.meaning == "arguments":
@@ -242,6 +234,12 @@ def _ignores_member(stream: Stream, envelope: Envelope) -> bool:
     envelope.token = ""
     stream.fire("map_key", "")
     return True
+
+
+def _reject_member(stream: Stream, envelope: Envelope) -> None:
+    """Handle a value that is not allowed here: its member is dropped, or the envelope is no call."""
+    if not _ignores_member(stream, envelope):
+        stream.unexpected_input(envelope.scanner)
 
 
 def prescribed(stream: Stream, envelope: Envelope, text: str, pos: int) -> tuple[int, bool]:
@@ -329,12 +327,15 @@ def _take_token(stream: Stream, envelope: Envelope, piece: str, source: str) -> 
         if not envelope.token:
             envelope.token_at = len(envelope.source)
         envelope.token += escape_controls(piece) if kind == CONTROL else piece
-        _take_string(stream, envelope, source, kind == STRING_END)
+        envelope.source += source
+        _take_string(stream, envelope, kind == STRING_END)
     else:
         envelope.source += source
         envelope.token += piece
         if kind == SCALAR_END:
-            _take_scalar(stream, envelope)
+            token, envelope.token = envelope.token, ""
+            trigger = f"{_KINDS[token[0]]} {stream.same(envelope.path)}"
+            stream.fire(trigger, envelope.take_source(), value=token)
 
 
 def _close(stream: Stream, envelope: Envelope, piece: str, source: str) -> None:
@@ -364,30 +365,27 @@ def _closing_trigger(stream: Stream, envelope: Envelope, piece: str) -> str:
     return f"end_array {envelope.member}" if envelope.member else "end_array"
 
 
-def _take_string(stream: Stream, envelope: Envelope, source: str, whole: bool) -> None:
-    envelope.source += source
-    if envelope.scanner.in_key or envelope.scanner.state == COLON:
-        _take_key(stream, envelope, whole)
+def _take_string(stream: Stream, envelope: Envelope, whole: bool) -> None:
+    """Process a string that is whole, or a part of one. An escape in it is looked up as soon as it is whole."""
+    token = envelope.token
+    if not whole:
+        known = _prescribed_strings(stream, envelope) if "\\" in token else None
+        if known is not None and known[0] + _decoded(token) not in known[1]:
+            _reject_member(stream, envelope)
         return
-    if whole:
-        _take_value(stream, envelope)
-        return
-    path = stream.same(envelope.path)
-    open_value = f"string {path}" in stream.state.row or "\\" not in envelope.token
-    if open_value or _decoded(envelope.token) in stream.state.values.get(path, ()):
-        return
-    if not _ignores_member(stream, envelope):
+    envelope.token = ""
+    text = _text_of(token)
+    if text is None:
         stream.unexpected_input(envelope.scanner)
+    elif envelope.scanner.state == COLON:
+        _take_key(stream, envelope, text)
+    else:
+        _take_value(stream, envelope, text)
 
 
-def _take_value(stream: Stream, envelope: Envelope) -> None:
-    """Process the string that is the value of a member, which is whole."""
+def _take_value(stream: Stream, envelope: Envelope, value: str) -> None:
+    """Process the string that is the value of a member."""
     row, path = stream.state.row, stream.same(envelope.path)
-    token, envelope.token = envelope.token, ""
-    value = _text_of(token)
-    if value is None:
-        stream.unexpected_input(envelope.scanner)
-        return
     trigger = f"string {path} {value}" if f"string {path} {value}" in row else f"string {path}"
     move = row.get(trigger)
     if move is None and _ignores_member(stream, envelope):
@@ -411,21 +409,9 @@ def _text_of(token: str) -> str | None:
 _may_be_name = re.compile(r"\w[\w .:/@$-]*+").fullmatch  # of a member that the format does not know
 
 
-def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
-    state = stream.state
-    parent = envelope.parents[-1]
-    if not whole:
-        known = (
-            state.any_key or "\\" not in envelope.token or f"{parent}.{_decoded(envelope.token)}" in state.key_prefixes
-        )
-        if not known:
-            stream.unexpected_input(envelope.scanner)
-        return
-    token, envelope.token = envelope.token, ""
-    key = _text_of(token)
-    if key is None:
-        stream.unexpected_input(envelope.scanner)
-        return
+def _take_key(stream: Stream, envelope: Envelope, key: str) -> None:
+    """Process a key."""
+    state, parent = stream.state, envelope.parents[-1]
     envelope.path = f"{parent}.{key}"
     trigger = f"map_key {stream.same(envelope.path)}"
     if trigger not in state.row and state.named_key and key:
@@ -450,12 +436,6 @@ def _take_key(stream: Stream, envelope: Envelope, whole: bool) -> None:
         stream.fire(trigger, text, value=key)
     else:
         stream.fire(trigger, before + text)
-
-
-def _take_scalar(stream: Stream, envelope: Envelope) -> None:
-    token, envelope.token = envelope.token, ""
-    trigger = f"{_KINDS[token[0]]} {stream.same(envelope.path)}"
-    stream.fire(trigger, envelope.take_source(), value=token)
 
 
 def _decoded(token: str) -> str:

@@ -24,7 +24,7 @@ from toolgram.islands.escapes import ESCAPES
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.limits import MOST_TAIL
 from toolgram.runtime.code_marks import CodeMarks
-from toolgram.runtime.withheld import Mention, NotACall
+from toolgram.runtime.withheld import NotACall, Withheld
 
 if TYPE_CHECKING:
     from toolgram.islands.error_recovery import ErrorRecovery
@@ -39,7 +39,6 @@ CONTENT, REASONING = 1, 2
 INSIDE, SEGMENT, AFTER_MARKUP = range(3)
 may_open = re.compile(r"[({\[`][({\[`\w\s]*+\Z").search
 _BETWEEN_CALLS = "[({`,; \t\r\n"
-_NOWHERE: list[BufferedEvent] = []  # until the first delta sets its own list
 
 
 class HeldRegion:
@@ -108,14 +107,18 @@ class HeldRegion:
 
 
 class EventBuffer:
-    """The events of the current delta (`out`, which includes notes), the open blank run, and the held region."""
+    """The events of the current delta (`out`, which includes notes), the open blank run, and the held region.
+
+    The parser empties `out` after each delta. While events are withheld, they come into a list of their own.
+    """
 
     __slots__ = (
-        "after_call", "blanks", "gap", "has", "held", "lead", "mention", "out", "place",
+        "after_call", "before", "blanks", "gap", "has", "held", "lead", "marks", "meaning", "out", "place",
+        "quoted_to", "tail", "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.out: list[BufferedEvent] = _NOWHERE
+        self.out: list[BufferedEvent] = []
         self.held: HeldRegion | None = None
         self.blanks: list[str] = []
         self.place = SEGMENT  # the place of the next text
@@ -125,45 +128,44 @@ class EventBuffer:
         # The triggers of the closers since the last call, if it is complete and only closers and blanks have followed;
         # else None.
         self.after_call: frozenset[str] | None = None
-        self.mention = Mention()
-
-    def begin_delta(self, out: list[BufferedEvent]) -> None:
-        """Put events into a new list, unless events are withheld."""
-        if self.mention.withheld is None:
-            self.out = out
-        else:
-            self.mention.withheld.sent = out
+        # What decides whether a call is only mentioned:
+        self.meaning = ""  # the meaning of the text,
+        self.marks = CodeMarks()  # the code that is open in it,
+        self.tail = ""  # its end, if that may open what a call is in,
+        self.before = ""  # a token directly before it that has ended the turn inside a call, or SPELLED
+        self.withheld: Withheld | None = None
+        self.quoted_to = 0  # up to where openers are text in text that is read again; negative in the prompt
 
     def put_blanks(self, text: str) -> None:
         """Add blanks to the open run."""
-        self.mention.marks.read(text)
+        self.marks.read(text)
         add_piece(self.blanks, text)
 
     def enter(self, meaning: str, begins: bool) -> None:
         """Enter text of this meaning. Code ends if the meaning changes or another message `begins`."""
-        if self.mention.withheld is not None and self.mention.withheld.is_header and not self.mention.withheld.has_call:
+        if self.withheld is not None and self.withheld.is_header and not self.withheld.has_call:
             self.send_withheld()
-        if meaning != self.mention.meaning or begins:
-            self.mention.meaning = meaning
-            self.mention.marks = CodeMarks()
+        if meaning != self.meaning or begins:
+            self.meaning = meaning
+            self.marks = CodeMarks()
 
     def send_withheld(self) -> None:
         """Emit what is withheld: it counts."""
-        withheld, self.mention.withheld = self.mention.withheld, None
+        withheld, self.withheld = self.withheld, None
         if withheld is not None:
-            self.out = withheld.sent
+            self.out = withheld.saved.events.out
             self.out += withheld.events
 
     def say(self, meaning: str, text: str, why: str = "", escaped: str = "", rejected: bool = False) -> None:
         """Emit text that means content, reasoning or malformed. Trailing blanks wait; leading ones are dropped after
         markup. Malformed text is the rest of a call: a bracket or a fence in it opens nothing in the text around the
         call. `rejected` text was held, so that its length depends on no deltas."""
-        withheld = self.mention.withheld
+        withheld = self.withheld
         if withheld is not None and withheld.is_fence and not withheld.has_call:
             self.send_withheld()
         elif withheld is not None and (follows := withheld.find_text(text)):
             raise NotACall(follows=len(text) if rejected else follows)
-        marks = self.mention.marks
+        marks = self.marks
         if meaning != "malformed" and (marks.is_blank or marks.is_live or "`" in text):
             marks.read(text)
         if text.isspace():
@@ -193,19 +195,20 @@ class EventBuffer:
         self.after_call = None
         self.remember("" if meaning == "malformed" else body, why)
         self.place = INSIDE
-        if meaning == "content":
-            self.out.append(Content(shown, body))
-        elif meaning == "reasoning":
-            self.out.append(Reasoning(shown, body))
-        else:
-            self.out.append(Malformed(shown, why, body))
+        self._put_text(meaning, shown, why, body)
         if trailing:
             self.blanks.append(trailing)
 
+    def _put_text(self, meaning: str, shown: str, why: str, source: str) -> None:
+        if meaning == "content":
+            self.out.append(Content(shown, source))
+        else:
+            self.out.append(Malformed(shown, why, source) if meaning == "malformed" else Reasoning(shown, source))
+
     def note_quote(self) -> None:
         """Note the call in a code span that has ended."""
-        blanks, length = sum(map(len, self.blanks)), self.mention.marks.length
-        self.note("quoted_call", self.mention.marks.take_quote(), blanks - length)
+        blanks, length = sum(map(len, self.blanks)), self.marks.length
+        self.note("quoted_call", self.marks.take_quote(), blanks - length)
 
     def _led(self, text: str) -> str:
         """Return the first text of a turn without the blanks with which a turn begins."""
@@ -218,11 +221,11 @@ class EventBuffer:
     def remember(self, text: str, why: str = "") -> bool:
         """Keep the tail of emitted text while it may end in opening brackets or a fence; with a reason, the text is not
         a call. Return whether the tail, or a marker before it, affects what follows."""
-        tail = (self.mention.tail + text)[-MOST_TAIL:]
-        self.mention.tail = tail if may_open(tail) else ""
+        tail = (self.tail + text)[-MOST_TAIL:]
+        self.tail = tail if may_open(tail) else ""
         if why == "" and text.strip(_BETWEEN_CALLS):
-            self.mention.before = ""
-        return self.mention.tail != "" or self.mention.before != ""
+            self.before = ""
+        return self.tail != "" or self.before != ""
 
     def drop_blanks(self) -> None:
         """Drop the open blank run: it is next to a marker or a call, or has no text before it."""
@@ -259,7 +262,7 @@ class EventBuffer:
 
     def forget_text(self) -> None:
         """Forget text that does not belong to this turn."""
-        self.mention.marks = CodeMarks()
+        self.marks = CodeMarks()
         self.blanks.clear()
         self.has = self.gap = 0
         self.begin_segment()
@@ -275,7 +278,7 @@ class EventBuffer:
         self.place = AFTER_MARKUP
         self.lead = ""
         self.gap = self.has
-        self.mention.before = ""
+        self.before = ""
 
     def commit(self) -> None:
         """Emit the events of the held region, which is now certain."""
@@ -313,10 +316,7 @@ class EventBuffer:
         if not self.blanks or self.place == AFTER_MARKUP or not self.has & channel:
             return
         blanks = take_pieces(self.blanks)
-        if meaning == "malformed":
-            self.out.append(Malformed(blanks, why, blanks))
-        else:
-            self.out.append(Reasoning(blanks, blanks) if meaning == "reasoning" else Content(blanks, blanks))
+        self._put_text(meaning, blanks, why, blanks)
 
     def end_text(self, meaning: str, turn_end: str) -> None:
         """End the output's text, which includes blanks after it that are not next to a marker. `turn_end` are the
@@ -331,6 +331,6 @@ class EventBuffer:
             self.blanks.append(turn_end)
         else:
             self.keep_blanks(meaning)
-        if self.mention.marks.quote:
+        if self.marks.quote:
             self.note_quote()
         self.drop_blanks()

@@ -28,16 +28,15 @@ from toolgram.runtime.ends_of_strings import markers_at_end
 from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
-from toolgram.runtime.value_readers import found_first
+from toolgram.runtime.value_readers import a_symbol, found_first
 from toolgram.runtime.withheld import NO_END
 
 if TYPE_CHECKING:
     import re
 
-    from toolgram.islands.json_repairs import JsonRepairer
     from toolgram.islands.python_literals import PythonScanner
 
-Path: TypeAlias = "Run | Json | PlainString | Python"
+Path: TypeAlias = "Run | Json | Python"
 _TRIMMED = " \t\r\n"  # blanks that are not part of a trimmed value
 _MANY = 8  # pieces of blanks; endless ones are left to the readers
 
@@ -62,7 +61,7 @@ class Run:
         self._blanks = blanks
         self._event: type[Content] | type[Reasoning] = stream.state.event
         self._index = stream.calls.index if stream.reader != "text" else None  # of the call, for arguments
-        self._marks = stream.events.mention.marks if self._index is None else None  # the code that is open in text
+        self._marks = stream.events.marks if self._index is None else None  # the code that is open in text
         self._tailed = stream.events.remember("")  # the end of the text affects what follows
         self._say: Callable[[str], None]  # keeps the text for the message
         if self._index is None:
@@ -194,24 +193,6 @@ class Json(Arguments):
         return took_arguments(self._stream, self._scanner, self._floor, text, 0)
 
 
-class PlainString(Arguments):
-    """A string in repaired arguments that is a value, as far as it is the same in JSON."""
-
-    __slots__ = ("_end_of_run", "_leaves", "_scanner")
-
-    def __init__(self, stream: Stream, builder: MessageBuilder, index: int, repairer: JsonRepairer) -> None:
-        super().__init__(stream, builder, index)
-        self._leaves, self._scanner = marker_searches(stream.program.in_no_name)[2], arguments_scanner(stream)[0]
-        self._end_of_run = repairer.end_of_run
-        self._say = builder.inside_string
-
-    def take(self, delta: str) -> list[Event] | None:
-        """Return the event of a delta, or None if the readers have to read it."""
-        if not delta or self._scanner.watches or self._leaves(delta) or self._end_of_run(delta, 0) < len(delta):
-            return None
-        return self._passed_on(delta, delta)
-
-
 class Python(Arguments):
     """Python arguments, transcoded to JSON."""
 
@@ -254,8 +235,8 @@ class Python(Arguments):
 
 def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     """Return the path that the next delta may take, or None if the readers have to read it."""
-    reader, index, mention = stream.reader, stream.calls.index, stream.events.mention
-    if mention.withheld is not None or mention.quoted_to or mention.before not in NO_END:
+    reader, index, events = stream.reader, stream.calls.index, stream.events
+    if events.withheld is not None or events.quoted_to or events.before not in NO_END:
         return None
     if stream.source.prefix_characters:
         return None
@@ -268,7 +249,7 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     if reader == "arguments":
         return Json(stream, builder, index)
     if reader == "repaired":
-        return _repaired(stream, builder, index)
+        return _repaired(stream, builder)
     if reader != "python" or stream.source.object_is_held or cast("PythonScanner", stream.island).done:
         return None
     return Python(stream, builder, index)
@@ -276,28 +257,29 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
 
 def _text(stream: Stream, builder: MessageBuilder) -> Run | None:
     blanks = stream.events.blanks
-    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.mention.marks.quoted or stream.state.typed:
+    if stream.events.place != INSIDE or len(blanks) > 1 or stream.events.marks.quoted or stream.state.typed:
         return None
     run = Run(stream, builder, stream.state.start, stream.state.find, None)
     run.held = blanks.pop() if blanks else ""
     return run
 
 
-def _repaired(stream: Stream, builder: MessageBuilder, index: int) -> PlainString | None:
-    """Return the path inside a string of repaired arguments."""
+def _repaired(stream: Stream, builder: MessageBuilder) -> Run | None:
+    """Return the path of a string in repaired arguments that is a value, as far as it is the same in JSON."""
     scanner, transcoding = arguments_scanner(stream)[0], stream.source.transcoding
     repairer = scanner.repairer
     if repairer is None or transcoding is None or transcoding.pieces or stream.buffer or repairer.damaged:
         return None
-    in_value = scanner.in_plain_string and not scanner.in_key
-    in_arguments = repaired_reader(stream) == "arguments"
-    return PlainString(stream, builder, index, repairer) if in_value and in_arguments else None
+    in_value = scanner.in_plain_string and not scanner.in_key and repairer.idle and not scanner.watches
+    if not in_value or repaired_reader(stream) != "arguments":
+        return None
+    return Run(stream, builder, marker_searches(stream.program.in_no_name, repairer.quote)[2], a_symbol, "")
 
 
 def _value(stream: Stream, builder: MessageBuilder) -> Run | None:
     """Return the path of a tagged value that is text up to a marker, or up to one of a few characters."""
     state, argument, value, pieces = stream.state, stream.calls.argument, stream.island, stream.source.pieces
-    if state.echo or (argument is not None and (argument.again or argument.wrapper is not None)):
+    if state.echo or (argument is not None and (argument.again or argument.wraps)):
         return None
     stops = getattr(value, "stops", "")
     if stops and stream.calls.may_have_more():

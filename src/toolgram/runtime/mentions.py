@@ -28,10 +28,10 @@ from toolgram.runtime.withheld import NO_END, NO_TEXT, NotACall, Withheld
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Return whether what opens at `begin`, after `text`, may be only a mention of a call. Prompts have no mentions."""
-    events, marks = stream.events, stream.events.mention.marks
-    if events.mention.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
+    events, marks = stream.events, stream.events.marks
+    if events.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
         return False
-    withheld = events.mention.withheld
+    withheld = events.withheld
     if symbol.opens == STOP or (withheld is not None and (withheld.token != "" or withheld.in_message)):
         return True
     if "`" in text or marks.is_live or marks.place != "" or stream.state.meaning == "reasoning":
@@ -43,27 +43,29 @@ def is_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Return whether what opens at `begin` is only mentioned; withhold the events if later text decides."""
     events = stream.events
     if ends_message(stream, symbol):
-        _end_message(stream, cast(Withheld, events.mention.withheld))
-    if is_quoted(stream, symbol) or (events.mention.marks.place == FENCE and symbol.trigger.startswith("BARE ```")):
+        if cast(Withheld, events.withheld).is_text:
+            raise NotACall
+        events.send_withheld()
+    if is_quoted(stream, symbol) or (events.marks.place == FENCE and symbol.trigger.startswith("BARE ```")):
         return True
     if symbol.opens == STOP:
         return _is_no_end(stream, symbol, text, begin)
-    if events.mention.withheld is not None and symbol.opens and _is_withheld(stream, symbol):
+    if events.withheld is not None and symbol.opens and _is_withheld(stream, symbol):
         return False
-    if not symbol.opens and begin < stream.events.mention.quoted_to:
+    if not symbol.opens and begin < stream.events.quoted_to:
         return stream.state.meaning == "content" or not stream.closes_thought(symbol)
     if not _is_decided_later(stream, symbol):
         return False
-    if begin < stream.events.mention.quoted_to:
+    if begin < stream.events.quoted_to:
         return True
-    if events.mention.withheld is None:
+    if events.withheld is None:
         _withhold_call(stream, symbol, begin)
     return False
 
 
 def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
     """Return whether the text that follows decides if what a symbol opens is only mentioned."""
-    state, marks = stream.state, stream.events.mention.marks
+    state, marks = stream.state, stream.events.marks
     if symbol.opens == HEADER:
         return marks.place == FENCE
     if symbol.opens != CALL:
@@ -75,7 +77,7 @@ def _is_decided_later(stream: Stream, symbol: Symbol) -> bool:
 
 def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
     """Return whether a symbol is withheld and decides nothing. After the end of the turn, a header begins a message."""
-    withheld = cast(Withheld, stream.events.mention.withheld)
+    withheld = cast(Withheld, stream.events.withheld)
     if withheld.token and symbol.opens != HEADER:
         raise NotACall
     if withheld.token:
@@ -85,22 +87,15 @@ def _is_withheld(stream: Stream, symbol: Symbol) -> bool:
 
 def ends_message(stream: Stream, symbol: Symbol) -> bool:
     """Return whether a symbol ends a message to the user with a withheld call, and not only the call."""
-    withheld = stream.events.mention.withheld
+    withheld = stream.events.withheld
     if withheld is None or not withheld.in_message or symbol.opens == CALL:
         return False
     return symbol.opens != "" or stream.state.row[symbol.trigger].dest.loops
 
 
-def _end_message(stream: Stream, withheld: Withheld) -> None:
-    """End a message to the user that has a call in it."""
-    if withheld.is_text:
-        raise NotACall
-    stream.events.send_withheld()
-
-
 def is_quoted(stream: Stream, symbol: Symbol) -> bool:
     """Return whether a symbol is in a code span, all of which is text."""
-    marks = stream.events.mention.marks
+    marks = stream.events.marks
     if marks.place != SPAN or not (symbol.opens in (CALL, THOUGHT) or marks.quoted or marks.is_opened):
         return False
     marks.begin_quote()
@@ -117,12 +112,10 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     if a message of another role follows."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
     is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
-    again = begin < stream.events.mention.quoted_to
+    again = begin < stream.events.quoted_to
     if again and not is_certain:
         return True
-    if stream.events.mention.withheld is None:
-        _withhold(stream, symbol, begin)
-    withheld = cast(Withheld, stream.events.mention.withheld)
+    withheld = stream.events.withheld or _withhold(stream, begin, symbol)
     withheld.is_over = withheld.token not in ("", marker)
     withheld.token = marker
     withheld.is_certain |= is_certain
@@ -133,12 +126,10 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
 def withhold_after_turn(stream: Stream, begin: int) -> None:
     """Withhold the events from `begin` on: a token that ends the turn has closed a call, and only what follows shows
     whether it was the end."""
-    events, mention = stream.events, stream.events.mention
-    if mention.withheld is None and mention.quoted_to >= 0 and stream.program.mentions:
-        withheld = Withheld(_copied(stream), events.out, begin, ())
-        withheld.opening, withheld.token = 0, mention.before
-        mention.withheld, events.out = withheld, withheld.events
-    mention.before = ""
+    events = stream.events
+    if events.withheld is None and events.quoted_to >= 0 and stream.program.mentions:
+        _withhold(stream, begin).token = events.before
+    events.before = ""
 
 
 def read_after_turn(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> int | None:
@@ -187,31 +178,30 @@ def drop_after_turn(stream: Stream, text: str, pos: int, final: bool) -> int:
     return len(text)
 
 
-def _withhold(stream: Stream, symbol: Symbol, begin: int) -> None:
-    """Withhold the events from `begin` on."""
-    state = stream.state
-    closers: tuple[str, ...] = ()
-    if state.meaning == "reasoning":
-        closers = tuple(text for symbol, text in _literals(stream) if stream.closes_thought(symbol))
+def _withhold(stream: Stream, begin: int, symbol: Symbol | None = None) -> Withheld:
+    """Withhold the events from `begin` on, where a symbol may be."""
     events = stream.events
-    events.mention.withheld = Withheld(_copied(stream), events.out, begin, closers)
-    events.mention.withheld.opening = len(stream.program.literals.get(symbol.trigger, " "))
-    events.out = events.mention.withheld.events
+    withheld = events.withheld = Withheld(_copied(stream), begin)
+    events.out = withheld.events
+    if symbol is not None:
+        withheld.opening = len(stream.program.literals.get(symbol.trigger, " "))
+        if stream.state.meaning == "reasoning":
+            withheld.closers = tuple(text for each, text in _literals(stream) if stream.closes_thought(each))
+    return withheld
 
 
 def _withhold_call(stream: Stream, symbol: Symbol, begin: int) -> None:
     """Withhold the events from `begin` on, if the text after the call decides whether it counts."""
-    _withhold(stream, symbol, begin)
-    withheld, to_user = cast(Withheld, stream.events.mention.withheld), stream.state.to_user
+    withheld, to_user = _withhold(stream, begin, symbol), stream.state.to_user
     withheld.is_header = symbol.opens == HEADER
     withheld.is_fence = symbol.trigger.startswith("BARE ")
     withheld.in_message = to_user
-    withheld.is_text = to_user and not stream.events.mention.marks.is_blank
+    withheld.is_text = to_user and not stream.events.marks.is_blank
 
 
 def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     """Return to the position before the withheld events. Return the text to read from there, and the position in it."""
-    events, withheld = stream.events, stream.events.mention.withheld
+    events, withheld = stream.events, stream.events.withheld
     assert withheld is not None
     held = events.held.events if events.held is not None else []
     read = sum(len(event.source) for event in (*withheld.events, *held)) + sum(map(len, events.blanks))
@@ -224,9 +214,9 @@ def give_up(stream: Stream, text: str, found: NotACall) -> tuple[str, int]:
     if stream.trace is not None:
         stream.tell(READ_AGAIN, withheld.saved.state)
     _restore(stream, withheld)
-    stream.events.mention.quoted_to = begin + max(read, withheld.opening)
+    stream.events.quoted_to = begin + max(read, withheld.opening)
     if named:
-        quoted = text[begin : stream.events.mention.quoted_to - found.follows].rstrip(NO_TEXT)
+        quoted = text[begin : stream.events.quoted_to - found.follows].rstrip(NO_TEXT)
         stream.events.note("quoted_call", quoted, sum(map(len, stream.events.blanks)))
     return text, begin
 
@@ -236,7 +226,8 @@ def _copied(stream: Stream) -> Stream:
     made = copy.copy(stream)
     made.source, made.buffer = type(stream.source)(), ""
     made.events = copy.copy(stream.events)
-    made.events.blanks, made.events.mention = [*stream.events.blanks], stream.events.mention.copy()
+    made.events.blanks, made.events.marks = [*stream.events.blanks], stream.events.marks.copy()
+    made.events.withheld, made.events.quoted_to = None, 0
     made.calls = stream.calls.copy(made.events)
     return made
 
@@ -245,8 +236,7 @@ def _restore(stream: Stream, withheld: Withheld) -> None:
     saved = withheld.saved
     for name in ("state", "reader", "buffer", "prompt", "source", "events", "calls"):
         setattr(stream, name, getattr(saved, name))
-    if stream.events.mention.before not in NO_END:
-        stream.events.mention.before = ""
+    if stream.events.before not in NO_END:
+        stream.events.before = ""
     stream.island = stream.rejected = None
     stream.unfinished = ""
-    stream.events.out = withheld.sent

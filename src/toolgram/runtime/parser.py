@@ -10,7 +10,7 @@ from typing import Any
 from toolgram.anomalies import Anomaly
 from toolgram.call_ids import CallIds, random_call_ids
 from toolgram.errors import ToolgramError
-from toolgram.events import BufferedEvent, Event, ToolCallStart, event_from_dict, event_to_dict
+from toolgram.events import Event, ToolCallStart, event_from_dict, event_to_dict
 from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.program.state import Program
@@ -31,7 +31,7 @@ class Parser:
     The memory is what is held back, plus the text of `message` (nothing, with `keep_message=False`).
     """
 
-    __slots__ = ("_builder", "_log", "_offset", "_path", "_replayed", "_stream")
+    __slots__ = ("_builder", "_log", "_offset", "_out", "_path", "_stream")
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class Parser:
         self._offset = 0  # how many characters the events account for
         self._log: AnomalyLog | None = None  # made with the first events of the readers
         self._path: Path | None = None  # takes the next delta without the readers, if possible
-        self._replayed: Sequence[BufferedEvent] = ()  # the events of a call that a prefix has begun, emitted first
+        self._out = self._stream.events.out  # the events since the last delta: first those of a call in the prefix
         if prefix is None and program.spec.generation_prompt:
-            self._replayed = read_prompt(self._stream, program.spec.generation_prompt)
+            read_prompt(self._stream, program.spec.generation_prompt)
             self._stream.prompt = ASSUMED if self._stream.state.meaning == "reasoning" else ""
         elif prefix or program.line_calls:
-            self._replayed = read_prompt(self._stream, prefix or "\n")  # an output begins on a new line
+            read_prompt(self._stream, prefix or "\n")  # an output begins on a new line
         known = prefix is not None and program.mentions
         if known and self._stream.state.meaning != "reasoning":
             self._stream.prompt = THOUGHTLESS
@@ -107,7 +107,7 @@ class Parser:
         """Return the text of a delta. Note which parts of it are special tokens."""
         ids, path = self._stream.ids, self._path
         if ids is not None and len(ids.places) > 1:
-            withheld = self._stream.events.mention.withheld
+            withheld = self._stream.events.withheld
             unread = len(self._stream.buffer if path is None else path.rest)
             ids.forget(unread if withheld is None else withheld.length)
         if type(delta) is str:
@@ -129,11 +129,8 @@ class Parser:
         stream = self._stream
         if stream.closing is not None:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
-        out: list[BufferedEvent] = [*self._replayed]
-        stream.events.begin_delta(out)
-        self._replayed = ()
         read(stream, *self._leave_path(delta), False)
-        events = self._emitted(out) if out else []
+        events = self._emitted() if self._out else []
         self._path = fast_path(stream, self._builder)
         return events
 
@@ -147,14 +144,15 @@ class Parser:
         text, stream.buffer = stream.buffer + delta, ""
         return text, 0
 
-    def _emitted(self, out: Sequence[BufferedEvent]) -> list[Event]:
-        """Add events to the message. Return them without notes, which become anomalies."""
-        builder, log = self._builder, self._anomaly_log()
+    def _emitted(self) -> list[Event]:
+        """Add new events to the message. Return them without notes, which become anomalies."""
+        builder, log, out = self._builder, self._anomaly_log(), self._out
         builder.add(out, self._offset)
         log.offset = self._offset
         events = log.read(out, builder.repeated or ())
         builder.repeated = None
         self._offset = log.offset
+        out.clear()
         return events
 
     def _calls_in(self, text: str) -> list[dict[str, str]]:
@@ -176,12 +174,10 @@ class Parser:
         stream = self._stream
         if stream.closing is not None:
             return []
-        out: list[BufferedEvent] = [*self._replayed]
-        stream.events.begin_delta(out)
         text, pos = self._leave_path("")
         stream.closing = finish_reason or ""
         finish(stream, text, pos)
-        events = self._emitted(out)
+        events = self._emitted()
         self._builder.finish(finish_reason)
         return events
 
@@ -202,14 +198,14 @@ class Parser:
 
         stream = self._stream
         stream.buffer, _ = self._leave_path("")
-        withheld, unread = stream.events.mention.withheld, len(stream.buffer)
+        withheld, unread = stream.events.withheld, len(stream.buffer)
         if withheld is not None:  # it is read again
             stream, unread = withheld.saved, withheld.length
         data = {
             **dump_stream(stream, unread),
             "withheld": "" if withheld is None else "".join(withheld.raw),
             "closed": stream.closing is not None,
-            "replayed": [event_to_dict(event) for event in self._replayed],
+            "begun": [event_to_dict(event) for event in self._out],
             "offset": self._offset,
         }
         return sealed(stream.program.spec, data)
@@ -219,15 +215,15 @@ class Parser:
         from toolgram.runtime.snapshots import load_stream
 
         load_stream(self._stream, state)
-        self._replayed, self._offset = [event_from_dict(event) for event in state["replayed"]], state["offset"]
+        self._out[:], self._offset = map(event_from_dict, state["begun"]), state["offset"]
         if state["closed"]:
             self._stream.closing = ""
         start = self._stream.calls.start
-        if start is not None and not self._replayed:
+        if start is not None and not self._out:
             self._builder.add([start], self._offset)
         if state["withheld"]:
-            self._stream.events.begin_delta([])
             read(self._stream, state["withheld"], 0, False)
+            self._out.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle: a copy continues exactly, with its message. `trace` is left out; `call_ids` must be
@@ -301,15 +297,15 @@ def _resumed(
     for start, made in zip(_withheld_starts(stream), ids, strict=True):
         start.id = made
     stream.calls.ids = call_ids
-    if stream.events.mention.withheld is not None:
-        stream.events.mention.withheld.saved.calls.ids = call_ids
+    if stream.events.withheld is not None:
+        stream.events.withheld.saved.calls.ids = call_ids
     parser._builder, parser._log = builder, log
     return parser
 
 
 def _withheld_starts(stream: Stream) -> list[ToolCallStart]:
     """Return the starts of the calls that are withheld."""
-    withheld, held = stream.events.mention.withheld, stream.events.held
+    withheld, held = stream.events.withheld, stream.events.held
     events = [] if withheld is None else [*withheld.events, *(held.events if held is not None else ())]
     return [event for event in events if isinstance(event, ToolCallStart)]
 

@@ -116,14 +116,8 @@ class Position:
         return not self.program.strict and not self.state.bare
 
     @property
-    def may_repair_object(self) -> bool:
-        """True if arguments that begin here may be repaired: in prose, only those of a declared function."""
-        name = self.calls.name
-        return self.may_repair or (not self.program.strict and name is not None and name.name in self.calls.names)
-
-    @property
     def may_repair_call(self) -> bool:
-        """True if a call whose name has come may be repaired: in prose, only that of a declared function."""
+        """True if a call, or arguments that begin here, may be repaired: in prose, only if the function is declared."""
         if self.may_repair:
             return True
         name, region = self.calls.name, self.events.held
@@ -135,10 +129,7 @@ class Position:
     def is_marked(self) -> bool:
         """True if a marker, and not only a fence, has announced the call that is read."""
         region = self.events.held
-        if not self.state.bare or region is None or not region.origin.is_text:
-            return True
-        markers = tuple(marker for marker in self.program.markers if not marker.startswith(FENCE))
-        return any(isinstance(event, Dropped) and event.text.lstrip().startswith(markers) for event in region.events)
+        return not self.state.bare or region is None or region.announced
 
     def same(self, path: str) -> str:
         """Return the path under which the machine knows a JSON path."""

@@ -141,7 +141,8 @@ def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, fin
         if repairing.stop >= 0:
             return _read_stop(stream, repairing, text, pos, final)
         if repairing.inside is not None and text[pos] not in "()[]{},":
-            closer = stream.closer_at(text, pos, final)
+            closers = stream.program.closing.intersection(stream.program.markers)
+            closer = stream.any_at(closers, text, pos, final)
             if closer == WAIT:
                 python.broken = False
                 return stream.wait(text[pos:])

@@ -43,9 +43,9 @@ READERS: dict[str, Reader] = {
 def read(stream: Stream, text: str, pos: int, final: bool) -> None:
     """Let the readers read the text from `pos` on, up to its end or to a part that has to wait for more."""
     while 0 <= pos < len(text):
-        if stream.events.mention.before not in NO_END:
+        if stream.events.before not in NO_END:
             withhold_after_turn(stream, pos)
-        withheld = stream.events.mention.withheld
+        withheld = stream.events.withheld
         try:
             if withheld is None:
                 pos = _read_piece(stream, text, pos, final)
@@ -53,11 +53,11 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
                 text, pos = _read_withheld(stream, withheld, text, pos, final)
         except NotACall as found:
             text, pos = give_up(stream, text, found)
-    mention = stream.events.mention
-    if mention.withheld is not None:
-        mention.withheld.keep(text, len(stream.buffer))
-    if mention.quoted_to:
-        mention.quoted_to = min(max(0, mention.quoted_to - len(text) + len(stream.buffer)), len(stream.buffer))
+    events, rest = stream.events, len(stream.buffer)
+    if events.withheld is not None:
+        events.withheld.keep(text, rest)
+    if events.quoted_to:
+        events.quoted_to = min(max(0, events.quoted_to - len(text) + rest), rest)
 
 
 def _read_piece(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -89,13 +89,13 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     left = len(text) - len(part)
     stream.cut_output(left)
     try:
-        while 0 <= pos < len(part) and stream.events.mention.withheld is withheld:
+        while 0 <= pos < len(part) and stream.events.withheld is withheld:
             pos = _read_piece(stream, part, pos, final and closer is None)
             if withheld.token and not stream.in_call:
                 break
     finally:
         stream.cut_output(-left)
-    if closer is None or stream.events.mention.withheld is not withheld or 0 <= pos < len(part):
+    if closer is None or stream.events.withheld is not withheld or 0 <= pos < len(part):
         return text, pos
     if stream.in_call:
         raise NotACall(at=withheld.length + closer[0] - withheld.begin)
@@ -103,7 +103,7 @@ def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, fina
     if len(stream.buffer) == len(part) - begin:
         withheld.closers = ()  # all of it waits, so it and the closer have to be read together
     rest, stream.buffer = stream.buffer + text[len(part) :], ""
-    mention = stream.events.mention
-    if mention.quoted_to > 0:  # a position in the text
-        mention.quoted_to = max(0, mention.quoted_to - len(text) + len(rest))
+    events = stream.events
+    if events.quoted_to > 0:  # a position in the text
+        events.quoted_to = max(0, events.quoted_to - len(text) + len(rest))
     return rest, 0

@@ -34,7 +34,7 @@ def read_malformed(stream: Stream, text: str, pos: int, final: bool) -> int:
         if stream.island is recovery and stream.reader != "malformed":
             stream.island = None
         return recovery.match.end()
-    return _wait(stream, text, end)
+    return stream.wait(text[end:]) if end < len(text) else end  # the rest of a marker may come
 
 
 def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -47,7 +47,7 @@ def read_rejected_rest(stream: Stream, text: str, pos: int, final: bool) -> int:
             stream.events.after_call = NONE
             stream.events.begin_segment()
         return end
-    return _wait(stream, text, end)
+    return stream.wait(text[end:]) if end < len(text) else end  # the rest of a marker may come
 
 
 def read_rejected_json(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -83,13 +83,6 @@ def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: b
 
 def _symbol_of(stream: Stream, marker: str) -> Symbol:
     return stream.state.symbols[stream.state.literals.index(marker)]
-
-
-def _wait(stream: Stream, text: str, end: int) -> int:
-    """Wait for the rest of a marker that has begun, if there is one."""
-    if end < len(text):
-        return stream.wait(text[end:])
-    return end
 
 
 def _resume(stream: Stream, recovery: ErrorRecovery) -> None:

@@ -291,7 +291,7 @@ def _may_be_key(stream: Stream, begun: str) -> bool:
 def _follows_quote(stream: Stream, reader: str, text: str, pos: int, final: bool) -> int:
     """Return 1 if a marker (after an encoded string: the end of a fence) is at `pos`, 0 if not, WAIT if one may be."""
     if reader != "encoded":
-        return stream.marker_at(text, pos, final)
+        return stream.any_at(stream.program.markers, text, pos, final)
     if text[pos] != "`" or _closing_fence(text, pos) is not None:
         return int(text[pos] == "`")
     return WAIT if _closing_begun(text, pos) is not None and not final else 0

@@ -10,16 +10,6 @@ from __future__ import annotations
 from toolgram.islands.held_text import add_piece, take_pieces
 
 
-class Converted:
-    """Arguments that were transcoded before they were certain, and their source."""
-
-    __slots__ = ("json", "source")
-
-    def __init__(self) -> None:
-        self.json: list[str] = []
-        self.source: list[str] = []
-
-
 class Transcoding:
     """The characters from which the current character was transcoded."""
 
@@ -32,15 +22,15 @@ class Transcoding:
 
 
 class Source:
-    """The held characters, in order: the `opening` of a value that may be text, or None; what is `converted`; and
-    `pieces` that have produced nothing yet."""
+    """The held characters, in order: the `opening` of a value that may be text, or None; the source of what was
+    `converted` to JSON that is not emitted yet; and `pieces` that have produced nothing yet."""
 
     __slots__ = ("converted", "opening", "pieces", "prefix_characters", "transcoding")
 
     def __init__(self) -> None:
         self.prefix_characters = 0  # in a token that a prefix has begun; no event accounts for them
         self.opening: str | None = None
-        self.converted: Converted | None = None
+        self.converted: tuple[list[str], list[str]] | None = None  # JSON and its source
         self.pieces: list[str] = []
         self.transcoding: Transcoding | None = None
 
@@ -73,20 +63,20 @@ class Source:
             held = take_pieces(self.pieces)
             idle = max(0, pos - mark) if self.transcoding is None else 0
             split = len(held) - idle
-            converted = self._converted()
-            add_piece(converted.source, held[:split])
+            self.hold_json(out, held[:split])
             add_piece(self.pieces, held[split:])
-            add_piece(converted.json, out)
             if mark > pos:
-                add_piece(converted.source, self.take(text, pos, mark))
+                self.hold_json("", self.take(text, pos, mark))
                 pos = mark
         if end > pos:
             self.hold(text, pos, end)
 
-    def _converted(self) -> Converted:
+    def hold_json(self, out: str, source: str) -> None:
+        """Hold JSON that is not certain yet, with its source."""
         if self.converted is None:
-            self.converted = Converted()
-        return self.converted
+            self.converted = [], []
+        add_piece(self.converted[0], out)
+        add_piece(self.converted[1], source)
 
     def confirm(self) -> str:
         """Confirm the opening as the beginning of a value, and return it."""
@@ -94,13 +84,14 @@ class Source:
         return opening
 
     def confirm_converted(self) -> None:
-        """Confirm the opening of a value that is transcoded: it becomes part of the converted source."""
-        self._converted().source.insert(0, self.confirm())
+        """Confirm the opening of a value that is transcoded: it becomes part of the source."""
+        out, source = self.take_json()
+        self.hold_json(out, self.confirm() + source)
 
     def take_json(self) -> tuple[str, str]:
         """Return the JSON that is held, and its source."""
-        converted, self.converted = self.converted, None
-        return ("", "") if converted is None else ("".join(converted.json), "".join(converted.source))
+        (out, source), self.converted = self.converted or ([], []), None
+        return "".join(out), "".join(source)
 
     def take_all(self) -> str:
         """Return everything that is held. A character that is being transcoded is to be read again."""
@@ -114,15 +105,15 @@ class Source:
 
     @property
     def waiting(self) -> int:
-        """The number of characters that were taken and have produced nothing yet."""
-        return sum(map(len, self.pieces))
+        """The number of characters that were taken and are not emitted yet."""
+        return sum(map(len, self.pieces)) + (sum(map(len, self.converted[1])) if self.converted else 0)
 
     def forget(self) -> None:
         """Forget the source of what is held: a prefix has written it, and no event accounts for it."""
         if self.opening:
             self.opening = ""
         if self.converted is not None:
-            self.converted.source.clear()
+            self.converted[1].clear()
         self.pieces.clear()
         if self.transcoding is not None:
             self.transcoding.pieces.clear()

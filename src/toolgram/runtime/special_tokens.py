@@ -7,6 +7,7 @@ text of a delta have no places: they count if the text contains each marker as o
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TypeAlias
 
+from toolgram.islands.held_text import overlap
 from toolgram.program.compiling import compile_spec
 from toolgram.program.state import Program
 from toolgram.spec.data import with_other_roles
@@ -81,7 +83,8 @@ class EmittedIds:
             if known is not self.known:
                 self._know(known)
             if marker is not None:
-                at = _begin_of(marker, text)
+                at = text.find(marker)  # or one that is cut off at the end
+                at = at if at >= 0 else len(text) - overlap(text, 0, marker)
                 if at < len(text):
                     self.places.append((self.end + at, marker))
             self.end += len(text)
@@ -114,31 +117,14 @@ class EmittedIds:
         ambiguous: list[tuple[int, str]] = []
         for marker in late | owed:
             begin = done if late and marker in owed else max(0, done - len(marker) + 1)
-            found = [(self.end - len(text) + at, marker) for at in _all_of(marker, text, begin)]
+            places = re.compile(re.escape(marker)).finditer(text, begin)
+            found = [(self.end - len(text) + each.start(), marker) for each in places]
             if found:
                 (self.places if len(found) == owed.pop(marker, 0) else ambiguous).extend(found)
         self.places.sort(key=_place)
         self.owed = dict(owed)
         self.begun = text[max(0, len(text) + 1 - max(map(len, owed))) :] if owed else ""
         return min(ambiguous, default=None)
-
-
-def _all_of(marker: str, text: str, begin: int) -> Iterable[int]:
-    """Yield the places of a marker in a text, from `begin` on."""
-    at = text.find(marker, begin)
-    while at >= 0:
-        yield at
-        at = text.find(marker, at + len(marker))
-
-
-def _begin_of(marker: str, text: str) -> int:
-    """Return where a whole marker in `text`, or one that is cut off at its end, begins; else the end of `text`."""
-    at = text.find(marker)
-    if at < 0:
-        at = max(0, len(text) - len(marker) + 1)
-        while not marker.startswith(text[at:]):
-            at += 1
-    return at
 
 
 def with_ids(program: Program, special_tokens: Mapping[str, int]) -> tuple[Program, EmittedIds]:

@@ -45,7 +45,7 @@ class TraceStep(NamedTuple):
     """One transition, as it is reported to a trace.
 
     `held`: a call was not certain before it. `before` counts the characters since the last delta before what is held.
-    If held text is rejected, `why` is what was expected, and `rest` is how its rest is read.
+    If held text is rejected, `why` says why (if not, what is `at` the place shows it), and `rest` how its rest is read.
     """
 
     trigger: str
@@ -55,6 +55,7 @@ class TraceStep(NamedTuple):
     before: int = 0
     why: str = ""
     rest: str = ""
+    at: Position | None = None
 
 
 Trace: TypeAlias = Callable[[TraceStep], None]
@@ -68,7 +69,7 @@ class Stream(Position):
     def __init__(self, program: Program, call_ids: CallIds, trace: Trace | None, tools: Tools = NO_TOOLS) -> None:
         super().__init__(program, call_ids, tools)
         self.reader = program.initial.reader
-        self.events.mention.meaning = program.initial.meaning or ""
+        self.events.meaning = program.initial.meaning or ""
         self.trace = trace
 
     # --- transitions ----------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ class Stream(Position):
         region, names = self.events.held, self.calls.names
         if not (self.state.is_text if region is None else not region.announced):
             return False
-        if self.events.mention.before == SPELLED:
+        if self.events.before == SPELLED:
             return True
         return bool(names) and function_called(self.program, names, name.strip()) not in names
 
@@ -156,7 +157,7 @@ class Stream(Position):
         if dest.is_text:
             events.enter(dest.meaning or "", dest.to_user and trigger != TEXT)
         if trigger in self.program.stop and in_call and dest.is_text:
-            events.mention.before = self.program.literals.get(trigger, "")
+            events.before = self.program.literals.get(trigger, "")
         self._choose_reader(trigger, dest)
 
     def _choose_reader(self, trigger: str, dest: StateProgram) -> None:
@@ -172,7 +173,7 @@ class Stream(Position):
         events = self.events
         before = sum(len(event.source) for event in events.out) + sum(map(len, events.blanks))
         cast(Trace, self.trace)(
-            TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest)
+            TraceStep(trigger, self.state.name, dest.name, events.held is not None, before, why, rest, self)
         )
 
     def hold(self, unclosed: int | None = None) -> None:
@@ -285,10 +286,7 @@ class Stream(Position):
         announced = region.announced or self.has_announced_name
         rest, rest_reader = self._rest_of_held(json, announced)
         if self.trace:
-            from toolgram.runtime.expectations import expected
-
-            said = "malformed" if origin.meaning == "malformed" else rest_reader
-            self.tell(REJECTED, dest, why or expected(self), said)
+            self.tell(REJECTED, dest, why, "malformed" if origin.meaning == "malformed" else rest_reader)
         text, marked = self.events.release()
         rejected = RejectedValue(origin.meaning or "content", why or held.why, self.calls.forget_held(), announced)
         if marked and origin.meaning == "content":
@@ -298,13 +296,13 @@ class Stream(Position):
             self.calls.index = region.call
         if origin.meaning == "malformed":
             self._recover_again(region, text, rejected.why)
-        elif not origin.is_text:
-            self.fail(text, held.why)
-            if region.call is not None and self.state.is_text:
-                self._read_rest(rest, rejected, rest_reader)
-        else:
+            return
+        if origin.is_text:
             self._release(text, dest, rejected, rest)
-            self._read_rest(rest, rejected, rest_reader)
+        else:
+            self.fail(text, held.why)
+        if rest is not None and (origin.is_text or (region.call is not None and self.state.is_text)):
+            self.island, self.rejected, self.reader = rest, rejected, rest_reader
 
     def _goes_on_in(self, origin: StateProgram) -> StateProgram:
         """Return the state in which rejected text is text."""
@@ -322,10 +320,6 @@ class Stream(Position):
         self.island = rest
         if text:
             self.events.say(rejected.meaning, text, rejected.why, rejected=True)
-
-    def _read_rest(self, rest: Island | None, rejected: RejectedValue, reader: str) -> None:
-        if rest is not None:
-            self.island, self.rejected, self.reader = rest, rejected, reader
 
     def _recover_again(self, region: HeldRegion, text: str, why: str) -> None:
         """Continue a recovery: what began in the rest of a broken call belongs to that call."""
@@ -373,14 +367,6 @@ class Stream(Position):
         if "\n" not in after:
             self.calls.end("malformed")
         self.fail(text)
-
-    def marker_at(self, text: str, pos: int, final: bool) -> int:
-        """Return 1 if a marker is at `pos`, 0 if not, and WAIT if one may have begun."""
-        return self.any_at(self.program.markers, text, pos, final)
-
-    def closer_at(self, text: str, pos: int, final: bool) -> int:
-        """Return 1 if a marker that closes a call is at `pos`, 0 if not, and WAIT if one may have begun."""
-        return self.any_at(self.program.closing.intersection(self.program.markers), text, pos, final)
 
     def markers_in_values(self) -> set[str]:
         """Return the markers that end a damaged value: those of calls and of the turn, but no function's name."""

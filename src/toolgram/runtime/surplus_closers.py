@@ -92,8 +92,8 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
         events.after_call = None
         return None
     symbol = program.surplus.get(closer, _ELEMENT)
-    if closer and _closes_envelope(stream, symbol):
-        return None
+    if closer and symbol.trigger and symbol.kind == TERMINAL and UNCLOSED in stream.state.row:
+        return None  # it closes an envelope that is still open
     if cut and not final:
         return _wait_after_blanks(stream, text, pos, begin)
     if closer and stream.is_marker(symbol, text, begin, begin + len(closer)):
@@ -106,11 +106,6 @@ def _read_closer(stream: Stream, text: str, pos: int, begin: int, closer: str, c
     if not window.startswith(program.thought_ends):  # dropped, if nothing has opened it
         events.after_call = None
     return None
-
-
-def _closes_envelope(stream: Stream, symbol: Symbol) -> bool:
-    """Return whether a marker closes an envelope that is still open."""
-    return symbol.trigger != "" and symbol.kind == TERMINAL and UNCLOSED in stream.state.row
 
 
 def _read_half(stream: Stream, text: str, pos: int, begin: int, window: str) -> int:
@@ -173,18 +168,13 @@ def _find_closer(stream: Stream, text: str, begin: int) -> tuple[str, bool]:
     closer = max((each for each in program.surplus if window.startswith(each)), key=len, default="")
     if closer == FENCE:
         cut = window == FENCE
-        closer = "" if _opens_another(window) else closer
+        closer = "" if window[3:4].isalnum() or window[3:4] == FENCE[0] else closer  # it opens another one
     else:
         is_all = begin + len(window) == len(text)
         cut = begun or (is_all and any(each.startswith(window) and each != window for each in program.endings))
     if closer and len(text) - begin > len(closer) and (cut or stream.state.may_become(text, begin)):
         closer = ""  # it begins a longer marker, which is cut off
     return closer, cut
-
-
-def _opens_another(fence: str) -> bool:
-    """Return whether a fence is longer than three backticks, or has the name of a language."""
-    return fence[3:4].isalnum() or fence[3:4] == FENCE[0]
 
 
 @lru_cache(maxsize=256)
@@ -218,7 +208,7 @@ def is_open_in_text(stream: Stream, closer: str) -> bool:
     """Return whether the text before the call, but not the call itself, opened what `closer` closes."""
     if stream.calls.markers.overdue:
         return False
-    found = _OPEN_AT_END.search(stream.events.mention.tail)
+    found = _OPEN_AT_END.search(stream.events.tail)
     opened = found.group().rstrip() if found is not None else ""
     if closer == FENCE:
         return FENCE in opened and not opened.endswith(tuple(_OPENERS.values()))

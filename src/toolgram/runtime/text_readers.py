@@ -67,7 +67,7 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
         if symbol is None:
             return start, begin, end, None
         before = text[start + stream.source.prefix_characters : begin]
-        again = begin < stream.events.mention.quoted_to
+        again = begin < stream.events.quoted_to
         is_text = 0 if again else _closes_nothing(stream, symbol, before, text, end, final)
         if is_text == WAIT:
             return start, begin, end, None
@@ -80,7 +80,7 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
             return start, begin, end, symbol
         if symbol.opens == CALL and not stream.is_marker(symbol, text, begin, end):
             stream.say(text[_skip_prefix(stream, start, end) : end])
-            stream.events.mention.before, start = SPELLED, end
+            stream.events.before, start = SPELLED, end
         pos = end
 
 
@@ -196,7 +196,8 @@ def _read_symbol(stream: Stream, text: str, pos: int, final: bool) -> int | None
     if match is None:
         return _read_beginning(stream, text, pos, final) if state.may_become(text, pos) else None
     symbol, end = state.symbols[cast(int, match.lastindex) - 1], match.end()
-    if not final and _may_grow(state, symbol, text, pos, end):
+    grows = symbol.most and end == len(text) and end - pos < symbol.most
+    if not final and (grows or state.may_become(text, pos)):  # a longer run, or a longer marker
         return stream.wait(text[pos:])
     if final and _is_cut_off(stream, symbol, text, pos, end):
         return _cut_off(stream, text, pos)
@@ -217,13 +218,14 @@ def _read_beginning(stream: Stream, text: str, pos: int, final: bool) -> int | N
 
 def _is_cut_off(stream: Stream, symbol: Symbol, text: str, pos: int, end: int) -> bool:
     """Return whether a symbol at the end of the output may be part of a longer one."""
-    state = stream.state
+    state, move = stream.state, stream.state.row[symbol.trigger]
+    named = _is_named_by(state, symbol)
     if end < len(text):
-        return (_opens_argument(state, symbol) or _is_named_by(state, symbol)) and state.may_become(text, pos)
-    if not symbol.most:
+        return (named or move.dest.meaning in ("argument_key", "value")) and state.may_become(text, pos)
+    if not symbol.most or stream.ended:
         return False
-    is_name = _is_named_by(state, symbol) and text[pos:end] not in stream.calls.names
-    return not stream.ended and (is_name or _is_open(stream) or _is_key(state, symbol))
+    is_name = named and text[pos:end] not in stream.calls.names
+    return is_name or _is_open(stream) or "argument_key" in move.actions
 
 
 def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
@@ -280,7 +282,7 @@ def _may_be_fenced(stream: Stream) -> bool:
     row = stream.state.row
     begins = "object_start" in row or "start_map item" in row or "start_array" in row
     python = "object_start" in row and row["object_start"].dest.python
-    return begins and stream.state.held and not python and stream.may_repair_object
+    return begins and stream.state.held and not python and stream.may_repair_call
 
 
 def _is_open(stream: Stream) -> bool:
@@ -294,25 +296,10 @@ def _is_named_by(state: StateProgram, symbol: Symbol) -> bool:
     return "name" in move.actions and not state.is_text and not move.dest.is_text
 
 
-def _is_key(state: StateProgram, symbol: Symbol) -> bool:
-    return "argument_key" in state.row[symbol.trigger].actions
-
-
-def _opens_argument(state: StateProgram, symbol: Symbol) -> bool:
-    return state.row[symbol.trigger].dest.meaning in ("argument_key", "value")
-
-
 def _cut_off(stream: Stream, text: str, pos: int) -> int:
     """Hold a token at the end of the output, which may be part of a longer one."""
     stream.source.hold(text, pos, len(text))
     return len(text)
-
-
-def _may_grow(state: StateProgram, symbol: Symbol, text: str, pos: int, end: int) -> bool:
-    """Return whether more characters could make this a longer run, or a longer marker."""
-    if symbol.most and end == len(text) and end - pos < symbol.most:
-        return True
-    return state.may_become(text, pos)
 
 
 def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> int:
@@ -330,7 +317,7 @@ def _found(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> i
         stream.island = _python_arguments(stream)
         stream.reader = "python"
     elif text[begin:end] == '"':
-        stream.island = island_class("json_string")(stream.may_repair_object)
+        stream.island = island_class("json_string")(stream.may_repair_call)
         stream.reader = "string"
     else:
         stream.reader = "object"

@@ -11,7 +11,7 @@ from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import BLANKS, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
-from toolgram.program.expressions import Expression, FindMatch, may_begin
+from toolgram.program.expressions import FindMatch, may_begin
 from toolgram.program.look_ahead import partial_pattern
 from toolgram.program.state import CALL, PASSED, STRAY, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.argument_readers import say_converted
@@ -35,17 +35,17 @@ def found_first(state: StateProgram, stops: str) -> tuple[FindMatch, FindMatch]:
     possible beginning of a marker; the other finds the marker, and a symbol at such a character."""
     any_of = re.compile(f"[{re.escape(stops)}]").search
     if not state.literals:
-        return any_of, _a_symbol
+        return any_of, a_symbol
 
     def find(text: str) -> re.Match[str] | None:
         found = state.find(text)
         begun = found.start(1) if found is not None and found.lastindex == 1 else len(text)
-        return _a_symbol(text) if any_of(text, 0, begun) else found  # the characters of a marker are not the value's
+        return a_symbol(text) if any_of(text, 0, begun) else found  # the characters of a marker are not the value's
 
     return re.compile(may_begin({**state.firsts, **dict.fromkeys(stops, "")})).search, find
 
 
-_a_symbol = re.compile("()()").match  # finds one in any text
+a_symbol = re.compile("()()").match  # finds one in any text
 
 
 def read_value(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -170,13 +170,20 @@ def _tell_marker(stream: Stream) -> None:
 
 
 def _closes(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> bool:
-    """Return whether a marker counts and is followed by a key of the function, or by a call of a declared one."""
+    """Return whether a marker counts, and what closes its value follows: of the marker of the next argument, a key of
+    the function; of a closing marker, the end of the turn, or a call of a declared function."""
     if not stream.is_marker(symbol, text, begin, end):
         return False
     look = stream.state.looks.get(symbol.trigger)
     if look is None:
         return True
-    return (_begins_argument if opens_key(stream.state, symbol) else _ends_call)(stream, look, text, end)
+    match = look.match(text, end)
+    if match is None:
+        return False
+    named, names = [name for name in match.groups() if name is not None], stream.calls.names
+    if opens_key(stream.state, symbol):
+        return all(map(stream.calls.may_have, named))
+    return (not names or names.issuperset(named)) and stream.are_markers(text, end, match.end())
 
 
 def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
@@ -188,25 +195,6 @@ def _closed_again(stream: Stream, symbol: Symbol, text: str, end: int) -> int:
     if match is None or match.end() == end or not stream.are_markers(text, end, match.end()):
         return end
     return -1 if argument.seen & OPENED or argument.read_on or stream.program.strict else match.end()
-
-
-def _begins_argument(stream: Stream, look: Expression, text: str, end: int) -> bool:
-    """Return whether the key of an argument of the function follows the marker of the next argument."""
-    match = look.match(text, end)
-    if match is None:
-        return False
-    return all(stream.calls.may_have(key) for key in match.groups() if key is not None)
-
-
-def _ends_call(stream: Stream, look: Expression, text: str, end: int) -> bool:
-    """Return whether the end of the turn, or a call with a declared name, follows a closing marker."""
-    match = look.match(text, end)
-    if match is None:
-        return False
-    names = stream.calls.names
-    if names and any(name not in names for name in match.groups() if name is not None):
-        return False
-    return stream.are_markers(text, end, match.end())
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, Symbol | None]:
@@ -269,26 +257,30 @@ def _pass_on(stream: Stream, value: Value, text: str, pos: int, end: int) -> int
     """Emit what the island wrote in a run from `pos` to `end`."""
     if stream.calls.argument is not None:
         stream.calls.argument.keep(text[pos:end])
-    source, wrapper, tail = stream.source, stream.calls.wrapper, getattr(value, "tail", 0)
-    if wrapper is not None:
-        add_piece(wrapper, value.out)
-        source.hold(text, pos, end)
-    elif value.out and not tail:  # nothing waits, as after most runs
+    source, tail, wraps = stream.source, getattr(value, "tail", 0), stream.calls.wraps
+    if value.out and not (tail or wraps):  # nothing waits, as after most runs
         stream.calls.delta(value.out, take_pieces(source.pieces) + source.take(text, pos, end))
-    else:
-        source.hold_converted(value.out, text, pos, end - tail, end)
+        return end
+    source.hold_converted(value.out, text, pos, end - tail, end)
+    if not wraps:
         say_converted(stream)
     return end
 
 
 def _say(stream: Stream, written: str, source: str) -> None:
-    if stream.calls.wrapper is not None:
-        add_piece(stream.calls.wrapper, written)
-        add_piece(stream.source.pieces, source)
+    """Emit the end of a value, with its last characters."""
+    add_piece(stream.source.pieces, source)
+    if stream.calls.wraps:
+        stream.source.hold_json(written, "")
     elif written:
-        stream.calls.delta(written, take_pieces(stream.source.pieces) + source)
-    else:
-        add_piece(stream.source.pieces, source)
+        stream.calls.delta(written, take_pieces(stream.source.pieces))
+
+
+def _unwrap(stream: Stream) -> None:
+    """Emit a value that may be the object of all arguments, if it is one."""
+    if stream.calls.wraps:
+        written, read = stream.source.take_json()
+        stream.calls.unwrap(written, read + take_pieces(stream.source.pieces))
 
 
 def _end(stream: Stream, value: MarkedValue, symbol: Symbol, text: str, begin: int, end: int, again: int) -> int:
@@ -339,12 +331,10 @@ def finish_value(stream: Stream, value: MarkedValue) -> bool:
     if value.broken or (value.repairs and stream.program.strict):
         return False
     _note_repairs(stream, value.repairs[known:])
-    if value.odd and stream.calls.wrapper is None:
+    if value.odd and not stream.calls.wraps:
         stream.events.note("unexpected_type", stream.calls.key)
-    if written:
-        _say(stream, written, "")
-    if stream.calls.wrapper is not None:
-        stream.calls.unwrap(take_pieces(stream.source.pieces))
+    _say(stream, written, "")
+    _unwrap(stream)
     return True
 
 
@@ -371,7 +361,7 @@ def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
 
 def _read_after_marker(stream: Stream, value: Value, text: str, at: int, final: bool) -> int:
     """Decide what comes after a run of a value that ends by itself: its end, a place that does not fit, or a wait."""
-    if value.broken and stream.state.literals and _lacks_brackets(value):
+    if value.broken and stream.state.literals and getattr(value, "lacks_brackets", False):
         return _close_brackets(stream, cast("NotatedScanner", value), text, at, final)
     repairs: list[str] = getattr(value, "repairs", [])
     if value.broken or (value.done and repairs and stream.program.strict):
@@ -391,8 +381,7 @@ def _end_alone(stream: Stream, value: Value) -> None:
         stream.events.note("unexpected_type", stream.calls.key)
     if getattr(value, "stray", False):
         _tell_marker(stream)
-    if stream.calls.wrapper is not None:
-        stream.calls.unwrap(take_pieces(stream.source.pieces))
+    _unwrap(stream)
     for name in getattr(value, "repeated", ()):
         stream.events.note("repeated_argument", name)
     _leave(stream, "value_end", "", SYNTAX)
@@ -479,11 +468,6 @@ def _end_string(
 def _in_quotes(value: Value) -> bool:
     """Return whether the next character is inside a string that only a quote ends."""
     return getattr(value, "quote", "") != ""
-
-
-def _lacks_brackets(value: Value) -> bool:
-    """Return whether the value broke where only its closing brackets are missing."""
-    return bool(getattr(value, "lacks_brackets", False))
 
 
 def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, final: bool) -> int:

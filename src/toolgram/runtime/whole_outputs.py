@@ -301,10 +301,6 @@ class _Reading:
             raise Unusual
         self._name = value
 
-    def _begin_call(self, value: str) -> None:
-        if self._name is None:
-            raise Unusual
-
     def _end_call(self, value: str) -> None:
         if self._name is None or self._arguments is None:
             raise Unusual
@@ -320,9 +316,6 @@ class _Reading:
 
     def _set_late_id(self, value: str) -> None:
         self._late_id = value
-
-    def _set_no_arguments(self, value: str) -> None:
-        self._set_arguments("{}")
 
     def _set_arguments(self, arguments: str) -> None:
         if self._arguments is not None:
@@ -493,12 +486,12 @@ class _Reading:
 
 _ACTIONS: dict[str, Action] = {
     "name": _Reading._set_name,
-    "start_call": _Reading._begin_call,
+    "start_call": lambda reading, value: None,
     "end_call": _Reading._end_call,
     "call_id": _Reading._set_id,
     "call_id_part": _Reading._add_to_id,
     "late_call_id": _Reading._set_late_id,
-    "no_arguments": _Reading._set_no_arguments,
+    "no_arguments": lambda reading, value: reading._set_arguments("{}"),
     "open_arguments": _Reading._open_arguments,
     "argument_key": _Reading._begin_argument,
     "close_arguments": _Reading._close_arguments,

@@ -101,9 +101,7 @@ def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
         raise Unusual
     if scanner.empty:
         return "{}", end
-    if end_of_object(written, 0) != len(written):
-        raise Unusual
-    return written, end
+    return _checked(written, end)
 
 
 def begins_python(text: str, pos: int) -> bool:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from toolgram.events import BufferedEvent, ToolCallEnd, ToolCallStart
-from toolgram.runtime.code_marks import CodeMarks
 
 # What may follow a call in a fence: its end, and blanks (all of `str.isspace`).
 NO_TEXT = "` \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
@@ -24,30 +23,8 @@ class NotACall(Exception):
         self.at, self.follows = at, follows
 
 
-SPELLED = " "  # which no token is
+SPELLED = " "  # no token: before the text is the marker of a call that is only spelled, and perhaps calls after it
 NO_END = ("", SPELLED)  # before the text is no token that has ended the turn
-
-
-class Mention:
-    """What decides whether a call is only mentioned: the code that is open in the text, the `meaning` of that text, its
-    `tail` if that may open what a call is in, a `withheld` call, and up to where (`quoted_to`) the openers of calls are
-    text in text that is read again. `before` is a token directly before the text that has ended the turn inside a call,
-    or SPELLED for the marker of a call that is no token, and perhaps such calls after it."""
-
-    __slots__ = ("before", "marks", "meaning", "quoted_to", "tail", "withheld")
-
-    def __init__(self) -> None:
-        self.marks = CodeMarks()
-        self.meaning = self.tail = self.before = ""
-        self.quoted_to = 0  # negative in the prompt, which mentions nothing
-        self.withheld: Withheld | None = None
-
-    def copy(self) -> Mention:
-        """Return a copy without what is withheld."""
-        made = Mention()
-        made.marks, made.meaning, made.tail = self.marks.copy(), self.meaning, self.tail
-        made.before = self.before
-        return made
 
 
 class Withheld:
@@ -69,19 +46,17 @@ class Withheld:
         "opening",
         "raw",
         "saved",
-        "sent",
         "token",
     )
 
-    def __init__(self, saved: Any, sent: list[BufferedEvent], begin: int, closers: tuple[str, ...]) -> None:
+    def __init__(self, saved: Any, begin: int) -> None:
         self.events: list[BufferedEvent] = []
-        self.sent = sent  # the events before these
-        self.saved = saved  # the stream before them
+        self.saved = saved  # the stream before them, and its events
         self.begin = begin  # where the part of the current text begins that `raw` does not have
         self.raw: list[str] = []
         self.length = 0  # of `raw`, in characters
-        self.closers = closers
-        self.opening = 1  # characters of the opener: they are text if it is given up, so nothing is withheld twice
+        self.closers: tuple[str, ...] = ()
+        self.opening = 0  # characters of the opener: they are text if it is given up, so nothing is withheld twice
         self.is_header = False  # it begins with the header of a message, which may be text
         self.is_fence = False  # it begins with a fence, which may contain no call
         self.in_message = False  # it is in a message to the user,

@@ -8,8 +8,9 @@ from toolgram.program.state import StateProgram
 from toolgram.runtime.position import Position
 
 
-def expected(at: Position) -> str:
-    """Return what could have followed, for a trace."""
+def expected(at: Position | None) -> str:
+    """Return what could have followed."""
+    assert at is not None, "a rejection has a place"
     envelope = at.island if isinstance(at.island, Envelope) else None
     if at.source.object_is_held:  # an open bracket, which may still be text
         return _expected_after_bracket(at.reader, envelope)
