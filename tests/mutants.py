@@ -84,7 +84,7 @@ class Mutant:
 NAMED = (
     ("src/toolgram/export/requests.py", 'named = mode == "named"', "named = False"),
     ("src/toolgram/runtime/surplus_closers.py", "begin - pos > MOST_BLANKS", "begin - pos > 8"),
-    ("src/toolgram/gateway/endings.py", ', finish_reason="stop")', ")"),
+    ("src/toolgram/adapters/handing_out.py", ', finish_reason="stop")', ")"),
     (
         "src/toolgram/runtime/parser.py",
         "type(delta) is not str or (ids is not None and not ids.goes_on(delta, token_ids))",

@@ -112,6 +112,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 MALFORMED: Container[Status] = frozenset[Status]({"malformed"})
+UNFINISHED = frozenset[Status]({"malformed", "truncated"})
 ENDED = ("stop", "tool_calls")  # the finish reasons of an output that was not cut off
 
 _FORGOTTEN: deque[str] = deque(maxlen=0)
@@ -181,13 +182,13 @@ class MessageBuilder:
     """
 
     __slots__ = (
-        "_call", "_closing", "_content", "_dropped", "_failed", "_finish_reason", "_finished", "_joined", "_keep",
-        "_opens", "_parts", "_reasoning", "fragments", "repeated",
+        "_call", "_content", "_dropped", "_failed", "_finish_reason", "_finished", "_joined", "_keep", "_opens",
+        "_parts", "_reasoning", "closing", "fragments", "repeated",
     )  # fmt: skip
 
     def __init__(self, closing: frozenset[str] = frozenset(), keep: bool = True) -> None:
         self._keep = keep
-        self._closing = closing
+        self.closing = closing
         self._content: MutableSequence[str] | None = None
         self._reasoning: MutableSequence[str] | None = None
         self.fragments: MutableSequence[str] | KeyWatch = _FORGOTTEN
@@ -298,7 +299,7 @@ class MessageBuilder:
         failed = self._failed if not self.content else None
         if failed is not None and self._opens is None:
             bare = source.strip()
-            if not bare or bare in self._closing or _BRACKETS.issuperset(bare):
+            if not bare or bare in self.closing or _BRACKETS.issuperset(bare):
                 failed.after.append(source)
                 return
         self._failed = None

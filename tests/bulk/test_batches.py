@@ -11,6 +11,7 @@ import pytest
 
 import toolgram
 from tests.bulk.logs import HERMES, run, text_of, write_log
+from tests.tables import table
 from toolgram.bulk import arrow_schema, parse_batch, parse_batches
 from toolgram.bulk.report import report, write_report
 from toolgram.bulk.summary import Summary
@@ -80,16 +81,7 @@ def test_rows_say_how_to_read_them() -> None:
     assert batch["error"] == [None, None, None, "field 'text' is null, not text"]
 
 
-@pytest.mark.parametrize(
-    ("batch", "options", "complaint"),
-    [
-        ({"x": []}, {}, "no column 'text'; the batch has 'x'"),
-        ({"text": []}, {"format": None}, "say how to read the outputs"),
-        ({"text": []}, {"format": "nonsense"}, "unknown format 'nonsense'"),
-        ({"text": [], "content": []}, {}, "column 'content' would be there twice"),
-        ([], {}, "a batch is a mapping of columns, a pandas frame or an Arrow table, not a list"),
-    ],
-)
+@pytest.mark.parametrize(("batch", "options", "complaint"), table(__file__, "mistakes"))
 def test_mistakes(batch: Any, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(toolgram.ToolgramError, match=complaint):
         parse_batch(batch, **{"format": "hermes", **options})

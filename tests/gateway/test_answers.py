@@ -188,12 +188,16 @@ def test_a_grammar_is_sent_where_a_call_is_required(llama: str) -> None:
     assert "root ::=" in LLAMA.bodies[-1]["grammar"]
 
 
-def test_one_call_where_one_was_asked_for(llama: str) -> None:
-    """The answer ends before the second one, whatever ended that of the server."""
-    LLAMA.texts, LLAMA.reason = cut(OUTPUT + "And more."), "length"
-    for heard in heard_from(llama, *in_every_way(tools=[TOOL], choice="auto", parallel=False)):
-        assert heard.told() == ("Adding.", "Hm.", [("add", ARGUMENTS[0])]), heard.detail
-        assert heard.finish_reason == "tool_calls"
+@pytest.mark.parametrize("size", [3, 999])
+def test_one_call_where_one_was_asked_for(size: int) -> None:
+    """The answer ends before the second one, whatever ended that of the server. Only whole calls are sent here."""
+    script = Script()
+    with gateway_to(script, calls="whole") as (address, _):
+        for text, script.reason, content, arguments, reason in table(__file__, "one_call_where_one_was_asked_for"):
+            script.texts = cut(text, size)
+            for heard in heard_from(address, *in_every_way(tools=[TOOL], choice="auto", parallel=False)):
+                calls = [("add", each) for each in arguments]
+                assert (heard.told(), heard.finish_reason) == ((content, None, calls), reason), heard.detail
 
 
 def test_several_answers_have_seeds_of_their_own(llama: str) -> None:

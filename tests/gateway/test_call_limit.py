@@ -1,27 +1,35 @@
-"""A request that wants one call gets one, and its answer ends there."""
+"""A request that wants one call gets one: its answer ends where the next one begins, however the deltas are cut."""
+
+from functools import partial
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import toolgram
-from toolgram.gateway.endings import CallLimit
-
-CALL = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
-
-
-def test_the_answer_ends_before_a_second_call() -> None:
-    parser, limit = toolgram.get_format("hermes").parser(), CallLimit(parallel=False)
-    events = limit.events(parser.feed(f"One.{CALL}{CALL}") + parser.close("length"))
-    assert limit.over
-    assert [event.index for event in events if isinstance(event, toolgram.ToolCallStart)] == [0]
-    message = limit.message(parser.message)
-    assert [part for part in message.parts if isinstance(part, toolgram.ToolCall)] == message.tool_calls
-    assert len(message.tool_calls) == 1
-    assert message.content == "One."
-    assert (parser.message.finish_reason, message.finish_reason) == ("length", "stop")
+from tests.properties.selection import every_format
+from tests.strategies import chunkings, drawn, well_formed
+from tests.streams import merged
+from toolgram.adapters.handing_out import HandedOut
+from toolgram.call_ids import random_call_ids
 
 
-def test_one_call_is_the_whole_answer() -> None:
-    for limit in (CallLimit(parallel=False), CallLimit(parallel=True)):
-        parser = toolgram.get_format("hermes").parser()
-        events = parser.feed(CALL) + parser.close("length")
-        assert limit.events(events) == events
-        assert not limit.over
-        assert limit.message(parser.message) == parser.message
+def handed_out(name: str, pieces: list[str], reason: str | None, parallel: bool) -> Any:
+    parser, limit = toolgram.get_format(name).parser(call_ids=random_call_ids(seed=3)), HandedOut(parallel)
+    parser.fold_with(limit)
+    events = []
+    for read in (*(partial(parser.feed, piece) for piece in pieces), partial(parser.close, reason)):
+        events += [] if limit.over else limit.events(read())
+    return merged(events), parser.message, limit.over
+
+
+@every_format
+@settings(max_examples=25)
+@given(data=st.data())
+def test_the_answer_ends_before_a_second_call(name: str, data: st.DataObject) -> None:
+    text = drawn(data, name) + data.draw(st.just("") | well_formed(name).map(lambda output: output.text))
+    pieces, reason = data.draw(chunkings(text)), data.draw(st.sampled_from(["stop", "length", None]))
+    whole, one = (handed_out(name, [text], reason, parallel) for parallel in (True, False))
+    assert one == handed_out(name, pieces, reason, False)
+    assert one[1].tool_calls == whole[1].tool_calls[:1]
+    assert one[1].finish_reason == "stop" if one[2] else one == whole

@@ -44,7 +44,7 @@ class Model:
         session.prefix = ""
         session.see_request(SimpleNamespace(**request))
         if group is None:
-            _, builder = session.whole(text, ids, lambda closing: AnswerBuilder(closing, FAILED[TEXT]))
+            _, builder = session.whole(text, ids, lambda: AnswerBuilder(FAILED[TEXT]))
             return calls_of(builder.answer())
         events, at = [], 0
         for begin in range(0, len(ids), group):

@@ -159,4 +159,4 @@ def test_a_model_without_template_needs_one_and_the_handler_has_a_name(handlers:
         ask(llama)
     assert choice(llama, handler(template=TEMPLATE))["message"]["content"] == "ok"
     import_module(llama_stand_in.MODULE).register(calls="whole")
-    assert choice(model("ok"), handlers["toolgram"])["message"]["content"] == "ok"
+    assert choice(model(CALL[:50]), handlers["toolgram"], tools=TOOLS)["message"]["content"] == CALL[:50]

@@ -40,7 +40,7 @@ def events_of(text: str, finish_reason: str | None = None) -> list[Any]:
 def answer_of(text: str, how: str) -> Any:
     """The message of a whole answer, under one setting."""
     session = Session(Served(Pieces(["<tool_call>", "</tool_call>"]), "hermes"))
-    _, builder = session.whole(text, None, lambda closing: AnswerBuilder(closing, FAILED[how]))
+    _, builder = session.whole(text, None, lambda: AnswerBuilder(FAILED[how]))
     return builder.answer()
 
 

@@ -1,8 +1,9 @@
 """OpenAI Responses: a response, and the events of a stream.
 
-This is the one API that can say that a call was cut off: items have a status. A response is a list of items in the
-order in which the model wrote them: reasoning, messages, calls. What a request asked for is part of its response, so
-an adapter takes the request's own fields (`request`) and gives them back.
+This is the one API that can say that a call was cut off: items have a status. A text or a thought is
+`incomplete` if a response that was cut off ends with it. A response is a list of items in the order in which the model
+wrote them: reasoning, messages, calls. What a request asked for is part of its response, so an adapter takes the
+request's own fields (`request`) and gives them back.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ def _call_item(call_id: str, name: str, arguments: str, status: str, id: str | N
     return {**made, "arguments": arguments, "status": status}
 
 
+def _last_status(reason: str) -> str:
+    """Return the status of a text or a thought with which a response ends."""
+    return "incomplete" if reason in _INCOMPLETE else "completed"
+
+
 def _text_part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
@@ -80,7 +86,7 @@ def to_response(
 ) -> dict[str, Any]:
     """Return a whole response."""
     output: list[dict[str, Any]] = []
-    ids = UniqueIds()
+    ids, reason = UniqueIds(), message_finish_reason(message)
     if message.reasoning and reasoning:
         output.append(_reasoning_item(message.reasoning, "completed"))
     for part in message.parts:
@@ -89,7 +95,9 @@ def to_response(
             output.append(_call_item(ids.take(part.id), part.name, part.arguments, status))
         else:
             output.append(_message_item(part, "completed"))
-    return _response(_head(model, request or {}, id, created), output, message_finish_reason(message), usage)
+    if output and output[-1]["type"] != "function_call":
+        output[-1]["status"] = _last_status(reason)
+    return _response(_head(model, request or {}, id, created), output, reason, usage)
 
 
 class ResponseEvents:
@@ -204,7 +212,7 @@ class ResponseEvents:
         """Return the stream events for the last events, and the one that closes the response."""
         out = self.feed(events)
         said = finish_reason(reason, self.shaping.calls_are_whole, self.shaping.was_cut_off)
-        self._finish(out, "incomplete" if said == "length" else "completed")
+        self._finish(out, _last_status(said))
         made = _response(self.head, list(self._output), said, usage)
         self._send(out, f"response.{made['status']}", response=made)
         return out

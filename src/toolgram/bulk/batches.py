@@ -39,21 +39,23 @@ def parse_batch(
     `content`, `reasoning`, `tool_calls` (a list of id, name, arguments, status), `malformed`, `anomalies`,
     `finish_reason` and `error`, which is the reason why a row could not be read.
 
-    Raises ToolgramError for an unknown format, a missing column, a column to keep that has the name of an added one,
-    and a batch of another shape. The contents of a row never raise.
+    Raises ToolgramError for an unknown format, tools of no known shape, a missing column, columns of unequal length, a
+    column to keep that has the name of an added one, and a batch of another shape. The contents of a row never raise.
     """
     columns = Columns(tools_column, prefix_column, format_column, finish_reason_column)
     if format is None and format_column is None:
         raise ToolgramError("say how to read the outputs: format=NAME, or format_column=COLUMN")
     fmt = get_format(format) if isinstance(format, str) else format
-    options = RowOptions(field, fmt, None if tools is None else list(tools), prefix, finish_reason, strict,
-                         columns=columns)  # fmt: skip
+    options = RowOptions(field, fmt, tools, prefix, finish_reason, strict, columns=columns)
     given = _columns_of(batch)
     wanted = [_top(path, given) for path in options.paths()]
     kept = list(given) if keep is None else [_top(path, given) for path in keep]
     if twice := [name for name in kept if name in ADDED]:
         raise ToolgramError(f"column {twice[0]!r} would be there twice; rename it, or name the others: keep=[...]")
-    values = {name: _plain(given[name]) for name in dict.fromkeys(wanted)}
+    values = {name: _plain(name, given[name]) for name in dict.fromkeys(wanted)}
+    if len({len(column) for column in values.values()}) > 1:
+        sizes = ", ".join(f"{name!r} has {len(column)}" for name, column in values.items())
+        raise ToolgramError(f"the columns of a batch are of one length, but {sizes}")
     reader = RowReader(options)
     rows = zip(*values.values(), strict=True)
     answers = [reader.answer(dict(zip(values, row, strict=True))) for row in rows]
@@ -90,12 +92,13 @@ def _top(path: str, given: Mapping[str, Any]) -> str:
     return top
 
 
-def _plain(column: Any) -> list[Any]:
-    """Return the values of a column as plain Python values."""
-    for method in ("to_pylist", "tolist"):
-        if hasattr(column, method):
-            return [_without_arrays(value) for value in getattr(column, method)()]
-    return list(column)
+def _plain(name: str, column: Any) -> list[Any]:
+    """Return the values of a column as plain Python values. Raises ToolgramError if it is no column."""
+    made = next((getattr(column, method) for method in ("to_pylist", "tolist") if hasattr(column, method)), None)
+    values = made() if made else column
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ToolgramError(f"column {name!r} is a list of values, not {type(values).__name__}")
+    return [_without_arrays(value) for value in values] if made else list(values)
 
 
 def _without_arrays(value: Any) -> Any:

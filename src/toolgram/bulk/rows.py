@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ class RowOptions:
 
     field: str
     format: Format | None = None
-    tools: list[Any] | None = None
+    tools: Sequence[Any] | None = None
     prefix: str | None = None
     finish_reason: str | None = None
     strict: bool = False

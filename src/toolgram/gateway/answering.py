@@ -19,13 +19,14 @@ from typing import Literal, NamedTuple, TypeAlias
 import anyio
 import httpx
 
+from toolgram.adapters.handing_out import HandedOut
 from toolgram.adapters.reading import evidence_in
 from toolgram.adapters.shaping import Calls
 from toolgram.adapters.usage import Usage
 from toolgram.events import Event
 from toolgram.export.expressions import Export
 from toolgram.gateway.asking import Ask
-from toolgram.gateway.endings import CallLimit, StopTexts
+from toolgram.gateway.endings import StopTexts
 from toolgram.gateway.engine import Answer, answer_of, count_tokens
 from toolgram.gateway.errors import Refusal, unsupported
 from toolgram.gateway.model import Model, Prompt
@@ -170,7 +171,8 @@ class Turn:
             fmt = fmt.text_only
         self._fmt, self._parser = fmt, fmt.parser(tools=ask.tools or None, prefix=prompt.prefix)
         self._raw: list[str] = []
-        self._calls = CallLimit(ask.parallel)
+        self._calls = HandedOut(ask.parallel)
+        self._parser.fold_with(self._calls)
         self._stops = StopTexts(ask.stop)
         self.reason: str | None = None
         self.stopped_by: str | None = None
@@ -199,6 +201,8 @@ class Turn:
         if not self._calls.over:
             yield self._calls.events(self._parser.close(self._evidence))
         self._keep()
+        if self._calls.over:  # whatever ended that of the server
+            self.reason, self.stopped_by = "stop", None
 
     @property
     def _evidence(self) -> str | None:
@@ -253,4 +257,9 @@ class Turn:
     @property
     def said(self) -> Message:
         """The message read so far."""
-        return self._calls.message(self._parser.message)
+        return self._parser.message
+
+    @property
+    def answer(self) -> Message:
+        """The message as the client gets it."""
+        return self._calls.answer(self._gateway.calls)

@@ -290,7 +290,7 @@ class Served:
             if isinstance(each, Refusal):
                 raise each
             done.append(each)
-        messages = [turn.said for turn in done]
+        messages = [turn.answer for turn in done]
         usage, name = added([turn.usage for turn in done]), gateway.model.name
         if ask.api == "chat":
             return to_chat_completion(messages, name, usage=usage, reasoning=gateway.reasoning)

@@ -1,7 +1,6 @@
-"""What ends an answer early: a second call if a request wants only one, and the stop strings of a request.
+"""What ends an answer early: the stop strings of a request.
 
-Strategy: reading on after a second call would be useless work, so the caller stops the model. Servers differ with
-stop strings. Some leave the string in their text, some compare tokens and continue if the model spells it
+Strategy: servers differ. Some leave the string in their text, some compare tokens and continue if the model spells it
 differently. So the answer is cut here: its text ends before the stop string that ends first, and text that may begin
 one is held back.
 """
@@ -9,36 +8,6 @@ one is held back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from toolgram.events import Event, ToolCallStart
-from toolgram.message import Message, ToolCall
-
-
-class CallLimit:
-    """The part of an answer that is handed out. `over` is true after the one call that was asked for."""
-
-    def __init__(self, parallel: bool) -> None:
-        self._parallel = parallel
-        self.over = False
-
-    def events(self, events: list[Event]) -> list[Event]:
-        """Return the events up to a second call."""
-        if self._parallel:
-            return events
-        for at, event in enumerate(events):
-            if isinstance(event, ToolCallStart) and event.index > 0:
-                self.over = True
-                return events[:at]
-        return events
-
-    def message(self, message: Message) -> Message:
-        """Return the message up to a second call."""
-        if not self.over:
-            return message
-        first = message.tool_calls[0] if message.tool_calls else None
-        parts = [part for part in message.parts if not isinstance(part, ToolCall) or part is first]
-        return replace(message, tool_calls=message.tool_calls[:1], parts=parts, finish_reason="stop")
 
 
 class StopTexts:

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, MutableSequence
 from typing import Any
 
 from toolgram.events import BufferedEvent, Content, Dropped, Malformed, Note, Reasoning, Status, ToolCallStart
-from toolgram.message import Message, MessageBuilder
+from toolgram.message import UNFINISHED, Message, MessageBuilder
 
 TEXT, CALL = "text", "call"
 WHOLE = "whole"  # like TEXT, and a call that was cut off is text as well
 
 FAILED: Mapping[str, frozenset[Status]] = {  # setting -> statuses of calls that become text
     TEXT: frozenset({"malformed"}),
-    WHOLE: frozenset({"malformed", "truncated"}),
+    WHOLE: UNFINISHED,
     CALL: frozenset(),
 }
 
@@ -27,10 +27,8 @@ class AnswerBuilder(MessageBuilder):
 
     __slots__ = ("_failed_as_text", "_plain")
 
-    def __init__(
-        self, closing: frozenset[str], failed_as_text: frozenset[Status], plain: PlainThought | None = None
-    ) -> None:
-        super().__init__(closing)
+    def __init__(self, failed_as_text: frozenset[Status], plain: PlainThought | None = None) -> None:
+        super().__init__()
         self._failed_as_text, self._plain = failed_as_text, plain
 
     @property

@@ -25,13 +25,14 @@ from llama_cpp import LlamaGrammar, LogitsProcessorList
 from llama_cpp.llama_chat_format import register_chat_completion_handler
 
 from toolgram.adapters import ChatChunks, to_chat_completion
+from toolgram.adapters.handing_out import HandedOut
 from toolgram.adapters.shaping import Calls
 from toolgram.adapters.usage import Usage
 from toolgram.errors import ToolgramError
 from toolgram.events import Event
 from toolgram.formats import Format
 from toolgram.gateway.asking import Ask
-from toolgram.gateway.endings import CallLimit, StopTexts
+from toolgram.gateway.endings import StopTexts
 from toolgram.gateway.loading import TemplateFiles, format_of
 from toolgram.gateway.model import Model, Prompt
 from toolgram.gateway.requests import read_chat
@@ -88,15 +89,15 @@ class ChatHandler:
         for _ in output.events():
             pass
         usage = Usage(len(output.tokens), output.written)
-        message = output.calls.message(output.parser.message)
-        return to_chat_completion(message, name, usage=usage, reasoning=self._reasoning)
+        answer = output.calls.answer(self._calls)
+        return to_chat_completion(answer, name, usage=usage, reasoning=self._reasoning)
 
     def _chunks(self, output: _Output, name: str) -> Iterator[dict[str, Any]]:
         chunks = ChatChunks(name, calls=self._calls, reasoning=self._reasoning)
         yield from chunks.start()
         for events in output.events():
             yield from chunks.feed(events)
-        yield from chunks.end((), output.reason)
+        yield from chunks.end((), "stop" if output.calls.over else output.reason)
 
     def model_of(self, llama: Any) -> Model:
         """Return the template, format and special tokens of a model, cached. Raise ToolgramError without a template."""
@@ -144,7 +145,8 @@ class _Output:
         texts = fmt.program.special.values() if grammar is None else ()
         special = {text: number for text in texts if (number := self._id_of(text)) is not None}
         self.parser = fmt.parser(ask.tools or None, prompt.prefix, special_tokens=special)
-        self.calls = CallLimit(ask.parallel)
+        self.calls = HandedOut(ask.parallel)
+        self.parser.fold_with(self.calls)
         self.written = 0
         self.reason: str | None = None
 

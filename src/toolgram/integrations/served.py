@@ -270,20 +270,18 @@ class Session:
         self._tokens.at_once = not self.stops
 
     def whole(
-        self, text: str, token_ids: Sequence[int] | None, new_builder: Callable[[frozenset[str]], AnswerBuilder]
+        self, text: str, token_ids: Sequence[int] | None, new_builder: Callable[[], AnswerBuilder]
     ) -> tuple[list[Event], AnswerBuilder]:
         """Return the events of a whole answer and the builder that folded them into a message. A session of its own,
-        with the same tools and prompt, reads it. `new_builder` takes the closing markers. If reading fails, the whole
-        text is content."""
+        with the same tools and prompt, reads it. If reading fails, the whole text is content."""
         other = Session(self.served, self.tools, self.calls)
         other.prefix, other.cut = self.prefix, self.cut
         other.eos_ids, other.stops = self.eos_ids, self.stops
-        closing = self.served.fmt.program.closing if self.served.fmt is not None else frozenset()
-        other.builder = builder = new_builder(closing)
+        other.builder = builder = new_builder()
         events = other.feed(text, token_ids)
         events += other.close()
         if other._parser is None:
-            events, builder = [Content(text, text)], new_builder(closing)
+            events, builder = [Content(text, text)], new_builder()
             builder.add(events)
         return events, builder
 

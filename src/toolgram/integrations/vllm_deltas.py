@@ -47,10 +47,9 @@ def warn_of_unknown_setting() -> None:
         logger.warning("toolgram: %s is %r, which is neither text nor call; using text", MALFORMED_VARIABLE, said)
 
 
-def builder_for(request: Any, marks: frozenset[str] | None, closing: frozenset[str]) -> AnswerBuilder:
-    """Return the builder of an answer to this request. With `marks`, reasoning is content, with these markers;
-    `closing` are the markers that close a call."""
-    return AnswerBuilder(closing, FAILED[malformed_calls(request)], PlainThought(marks) if marks is not None else None)
+def builder_for(request: Any, marks: frozenset[str] | None) -> AnswerBuilder:
+    """Return the builder of an answer to this request. With `marks`, reasoning is content, with these markers."""
+    return AnswerBuilder(FAILED[malformed_calls(request)], PlainThought(marks) if marks is not None else None)
 
 
 class Outgoing:

@@ -73,7 +73,7 @@ class Parser:
 
     def fold_with(self, builder: MessageBuilder) -> None:
         """Make this builder build the message. Must be called before the first delta."""
-        self._builder = builder
+        builder.closing, self._builder = self._builder.closing, builder
 
     def take_anomalies(self) -> list[Anomaly]:
         """Return the anomalies since the last call of this method, in order. The message has them as well. Without a
