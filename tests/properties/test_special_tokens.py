@@ -27,8 +27,10 @@ MOST_CALLS = 200_000  # for a few tokens, expressions compiled; what never ends 
 
 @lru_cache(maxsize=128)
 def special(name: str) -> dict[str, int]:
-    """The special tokens of a format, with ids."""
-    return {text: 1_000 + at for at, text in enumerate(toolgram.get_format(name).program.special.values())}
+    """The special tokens of a format, and what looks like them in its markers, with ids."""
+    program = toolgram.get_format(name).program
+    inner = re.findall(r"<[|｜][^<>|｜]+[|｜]>|｜DSML｜", " ".join(program.literals.values()))
+    return {text: 1_000 + at for at, text in enumerate(dict.fromkeys([*program.special.values(), *inner]))}
 
 
 def meant(name: str, text: str) -> list[Piece]:
@@ -46,8 +48,7 @@ def quoted(text: str) -> list[Piece]:
 def read(name: str, deltas: Iterable[str | Sequence[Piece]], prefix: str = "") -> tuple[list[Event], toolgram.Message]:
     parser = toolgram.get_format(name).parser(prefix=prefix, special_tokens=special(name))
     events = [event for delta in deltas for event in parser.feed(delta)]
-    events += parser.close("stop")
-    return without_ids(merged(events)), parser.message
+    return without_ids(merged(events + parser.close("stop"))), parser.message
 
 
 def quotation(name: str) -> str:

@@ -31,6 +31,7 @@ from toolgram.integrations.reasoning_markers import (
 from toolgram.limits import LONGEST_PREFIX, MOST_PREFIXES, MOST_PROMPT_TOKENS
 from toolgram.program.state import StateProgram
 from toolgram.runtime.parser import Parser
+from toolgram.runtime.special_tokens import with_ids
 from toolgram.spec.data import TEXT
 
 AUTO = "auto"  # the format is chosen from the tokenizer
@@ -52,8 +53,7 @@ class Served:
         self.special_texts = frozenset(map(str, _said(tokenizer, "all_special_tokens")))
         self.eos_ids = frozenset(_numbers(getattr(tokenizer, "eos_token_id", None)))  # ids that end an output
         self._model: Any = None  # the server's configuration of the model
-        report = self.fmt.report if self.fmt is not None else None
-        self.analysis = report.analysis if report is not None else None  # of the template, if the format is derived
+        self.analysis = getattr(self.fmt and self.fmt.report, "analysis", None)  # of a derived format
         self._prompts = _generation_prompts(self.analysis)
         self._after: dict[str, str] = {}  # prefix -> reasoning after it; a template writes only a few prefixes
         self._read_program()
@@ -63,10 +63,10 @@ class Served:
         program = self.fmt.program if self.fmt else None
         states = list(program.states.values()) if program else []
         literals = program.literals if program else {}
-        self.special_tokens = {
-            text: self.tokens[text] for text in (program.special.values() if program else ()) if text in self.tokens
-        }
-        self.by_id = {number: text for text, number in self.special_tokens.items()}
+        known = {*self.special_texts, *(program.special.values() if program else ())}
+        tokens = {text: number for text, number in self.tokens.items() if text in known}
+        self.by_id = with_ids(program, tokens)[1].by_id if program else {}  # those that are part of a marker
+        self.special_tokens = {text: number for number, text in self.by_id.items()}
         initial = program.initial if program else None
         self._read_reasoning(states, literals, initial)
         self._boundaries = self._turn_boundaries(states, literals, initial)

@@ -106,6 +106,11 @@ class MarkedValue(Value, Protocol):
         """Return the JSON that the closing marker makes certain."""
 
 
+def all_count(text: str, begin: int, end: int) -> bool:
+    """Return True: with no token ids known, each quote or tag of a notation in `text` counts."""
+    return True
+
+
 _ISLANDS = {  # loaded when first needed: most formats need one or two
     "json": "json_values.JsonScanner",
     "json_value": "json_item.JsonValue",

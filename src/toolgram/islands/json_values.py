@@ -268,8 +268,9 @@ class JsonScanner:
             if len(text) - pos > _SHORT or not text.isascii():
                 pos = _skip(state, text, pos, MAX_DEPTH - len(stack))
             window = text[pos : pos + _SHORT]
-            if digits and len(window) - len(window.lstrip(DIGITS)) > MAX_DIGITS - digits:
-                was, state, taken = state, WRONG, MAX_DIGITS - digits
+            after = window.lstrip(DIGITS) if digits else ""  # the integer part: a fraction has any number of digits
+            if after and after[0] not in ".eE" and len(window) - len(after) > MAX_DIGITS - digits:
+                was, state, taken = state, WRONG, len(window) - len(after)
             else:
                 was, state, taken = _through(window, state, stack, floor)
             pos += taken
@@ -279,8 +280,7 @@ class JsonScanner:
                 more = state <= RAW_CONTROL and self._controls
                 if more:
                     written += text[start:pos] + escape_controls(text[pos])
-                    state, start = RAW_CONTROL - state, pos + 1
-                    pos = start
+                    state, start, pos = RAW_CONTROL - state, pos + 1, pos + 1
                 else:
                     pos += state == POP
                     state = self._stop(was, state)

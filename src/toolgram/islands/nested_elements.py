@@ -25,6 +25,7 @@ import json
 import re
 from typing import Any
 
+from toolgram.islands import all_count
 from toolgram.islands.held_text import overlap
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import LONGEST_ELEMENT_NAME, MAX_ELEMENT_DEPTH
@@ -72,8 +73,8 @@ class ElementsScanner:
     JSON that the last `read` made certain."""
 
     __slots__ = (
-        "_broken", "_frames", "_notation", "_parts", "_place", "back", "odd", "out", "repairs", "repeated", "stray",
-        "tail",
+        "_broken", "_frames", "_notation", "_parts", "_place", "back", "counts", "odd", "out", "repairs", "repeated",
+        "stray", "tail",
     )  # fmt: skip
 
     def __init__(self, notation: tuple[str, ...], key: str = "", place: Place = UNDECLARED) -> None:
@@ -81,6 +82,7 @@ class ElementsScanner:
         self._frames = [_Frame(notation[3] if len(notation) > 3 else key, place, False)]
         self._broken = False
         self._parts: list[str] = []
+        self.counts = all_count
         self.odd = False
         self.stray = False  # what looked like a tag was text
         self.repairs: list[str] = []  # kinds of anomalies in literals
@@ -141,7 +143,7 @@ class ElementsScanner:
         end = match.end() if match is not None else begin
         if end - begin <= LONGEST_ELEMENT_NAME and end == len(text):
             return pos
-        if match is None or end - begin > LONGEST_ELEMENT_NAME or text[end] != ">":
+        if match is None or end - begin > LONGEST_ELEMENT_NAME or text[end] != ">" or not self.counts(text, pos, end):
             self.stray |= not self._is_plain
             return pos + self._text(text[pos:begin])
         self.tail = 0
@@ -235,8 +237,7 @@ class ElementsScanner:
     @staticmethod
     def _is_empty(frame: _Frame) -> bool:
         """Return whether an element with nothing in it is an empty list or object."""
-        empty = bool(frame.place.container) and not frame.place.may_be_text
-        return empty and not frame.worded
+        return frame.place.container != "" and not (frame.place.may_be_text or frame.worded)
 
     def _end_container(self, frame: _Frame) -> None:
         beside = "".join(frame.beside).strip(_BLANKS)

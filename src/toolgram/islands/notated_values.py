@@ -21,7 +21,8 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import dump_types, load_types
+from toolgram.islands import all_count, dump_types, load_types
+from toolgram.islands.held_text import overlap
 from toolgram.islands.python_tokens import string_as_json
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import BLANKS, LONGEST_BARE_TEXT, LONGEST_NOTATED_TEXT, LONGEST_REMARK, MAX_DEPTH
@@ -60,12 +61,14 @@ class NotatedScanner:
     parameter. `out` is the JSON of the text last read."""
 
     __slots__ = (
-        "_lead", "_place", "_quotes", "_state", "_types", "_was", "back", "odd", "out", "repairs", "stack", "tail",
+        "_lead", "_place", "_quotes", "_state", "_types", "_was", "back", "counts", "odd", "out", "repairs", "stack",
+        "tail",
     )  # fmt: skip
 
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
         self._types = types
+        self.counts = all_count
         self.odd = False
         self.tail = 0  # characters that the last `read` took after those that wrote `out`
         self._state = self._was = VALUE
@@ -147,19 +150,25 @@ class NotatedScanner:
             self._place = pos
 
     def _string(self, text: str, pos: int) -> int:
-        closing = self._quotes[1]
-        end = text.find(closing, pos)
+        closing, end = self._quotes[1], self.find_quote(text, pos, self._quotes[1])
         if end >= 0:
             self.out += encode_basestring(text[pos:end])[1:-1] + '"'
             self._after_value()
             return end + len(closing)
-        end = len(text)
-        for at in range(max(pos, end - len(closing) + 1), end):
-            if closing.startswith(text[at:]):
-                end = at
-                break
+        end = len(text) - overlap(text, pos, closing)
         self.out += encode_basestring(text[pos:end])[1:-1]
         return end
+
+    def find_quote(self, text: str, pos: int, quote: str) -> int:
+        """Return where the next of these quotes that counts begins; -1 if there is none."""
+        at = text.find(quote, pos)
+        while at >= 0 and not self.counts(text, at, at + len(quote)):
+            at = text.find(quote, at + 1)
+        return at
+
+    def _opens(self, text: str, pos: int) -> bool:
+        opening = self._quotes[0]
+        return text.startswith(opening, pos) and self.counts(text, pos, pos + len(opening))
 
     def _token(self, text: str, pos: int, final: bool) -> int:
         state, char = self._state, text[pos]
@@ -178,7 +187,7 @@ class NotatedScanner:
         if char == ":" and self.stack[-1:] != "[":
             self._repaired(pos)
             return pos + 1
-        if text.startswith(opening, pos):
+        if self._opens(text, pos):
             self._write('"')
             self._state = STRING
             return pos + len(opening)
@@ -269,9 +278,9 @@ class NotatedScanner:
 
     def _key(self, text: str, pos: int, final: bool) -> int:
         opening, closing = self._quotes
-        if text.startswith(opening, pos):
+        if self._opens(text, pos):
             begin = pos + len(opening)
-            end = text.find(closing, begin)
+            end = self.find_quote(text, begin, closing)
             key = encode_basestring(text[begin:end])
             return self._take_key(key, end + len(closing)) if end >= 0 else self._unclosed(text, pos, final)
         if not final and opening.startswith(text[pos:]):
@@ -319,7 +328,7 @@ class NotatedScanner:
             return self._close(pos)
         in_map, opening = self.stack[-1] == "{", self._quotes[0]
         if char != ",":
-            begins = text.startswith(opening, pos) or char in "\"'_" or char.isalnum()
+            begins = self._opens(text, pos) or char in "\"'_" or char.isalnum()
             if not begins and not final and opening.startswith(text[pos:]):
                 return pos
             if not begins and (in_map or char not in "{["):

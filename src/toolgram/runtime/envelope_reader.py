@@ -50,11 +50,9 @@ from toolgram.runtime.following import end_of_json_blanks
 from toolgram.runtime.stream import Stream
 
 _EXPECTED = {
-    ITEM: '{[]"',
-    FIRST_ITEM: '{[]"',
+    **dict.fromkeys((ITEM, FIRST_ITEM), '{[]"'),
     MEMBER_VALUE: '{["tfn-0123456789',
-    FIRST_KEY: '"}',
-    KEY: '"}',
+    **dict.fromkeys((FIRST_KEY, KEY), '"}'),
     COLON: ":",
     AFTER_ITEM: ",]{",
     AFTER_MEMBER: ",}",
@@ -73,8 +71,7 @@ _KINDS = {
     "{": "start_map",
     "[": "start_array",
     "n": "null",
-    "t": "boolean",
-    "f": "boolean",
+    **dict.fromkeys("tf", "boolean"),
     **dict.fromkeys("-0123456789", "number"),
 }
 
@@ -103,6 +100,11 @@ def _read_between(stream: Stream, envelope: Envelope, text: str, pos: int, final
         begin_repair(stream, scanner)
         return pos
     if scanner.stack == ["["]:
+        marked = stream.any_at(stream.state.literals, text, pos, final) if stream.state.held else 0
+        if marked > 0:
+            stream.island, stream.reader = None, stream.state.reader  # the list has no end
+        if marked:
+            return pos if marked > 0 else stream.wait(text[pos:])
         after = _read_in_list(stream, envelope, text, pos)
     if after is None and scanner.repairs:
         after = _repair_between(stream, envelope, text, pos, final)
@@ -443,8 +445,7 @@ def _decoded(token: str) -> str:
     if "\\" not in token:
         return token[1:]
     match = cast("re.Match[str]", _WHOLE_ESCAPES(token))
-    decoded: str = json.loads(match.group() + '"')
-    return decoded
+    return cast(str, json.loads(match.group() + '"'))
 
 
 def read_ignored(stream: Stream, text: str, pos: int, final: bool) -> int:

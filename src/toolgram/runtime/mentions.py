@@ -111,7 +111,7 @@ def _is_no_end(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
     """Return whether a token that ends the turn is text. It is the end if its id is certain, if nothing follows it, or
     if a message of another role follows."""
     marker, ids = stream.program.literals[symbol.trigger], stream.ids
-    is_certain = ids is not None and symbol.special and ids.is_certain(marker, text, begin)
+    is_certain = ids is not None and ids.is_certain(text, begin, begin + len(marker))
     again = begin < stream.events.quoted_to
     if again and not is_certain:
         return True

@@ -137,22 +137,18 @@ class Position:
 
     def is_marker(self, symbol: Symbol, text: str, begin: int, end: int) -> bool:
         """Return whether the symbol found in `text` counts. Blanks, brackets or a name may be around its marker."""
-        if self.ids is None or not symbol.special:
+        if self.ids is None or symbol.most:
             return True
-        marker = self.program.special[symbol.trigger]
-        at = text.find(marker, begin, end)
-        return at < 0 or self.is_token(marker, text, at)
+        certain = symbol.trigger.startswith("ROLE ")
+        return self.ids.is_certain(text, begin, end) if certain else self.ids.are_tokens(text, begin, end)
 
     def is_token(self, marker: str, text: str, at: int) -> bool:
         """Return whether the marker at `at` in `text` counts. What begins a message of another role must be certain."""
         if self.ids is None:
             return True
-        is_role = f"ROLE {marker}" in self.program.special
-        return self.ids.is_certain(marker, text, at) if is_role else self.ids.is_token(marker, text, at)
+        certain = f"ROLE {marker}" in self.program.special
+        return (self.ids.is_certain if certain else self.ids.are_tokens)(text, at, at + len(marker))
 
     def are_markers(self, text: str, begin: int, end: int) -> bool:
         """Return whether all special tokens that are spelled in a part of `text` were emitted."""
-        if self.ids is None:
-            return True
-        spelled = ((marker, text.find(marker, begin, end)) for marker in self.ids.texts)
-        return all(at < 0 or self.ids.is_token(marker, text, at) for marker, at in spelled)
+        return self.ids is None or self.ids.are_tokens(text, begin, end)

@@ -1,8 +1,9 @@
 """Special tokens by id: where in the text they were emitted.
 
-Strategy: each piece of text has the id of its token, so a list of places records what is known of the text. A special
-token is a marker only where its own id begins; if no ids are known, the text decides. Ids that come separately from the
-text of a delta have no places: they count if the text contains each marker as often as its id was given.
+Strategy: each piece of text has the id of its token, so a list of places records what is known of the text. A marker
+counts only if each special token that it spells, whether the format declares it or not, begins there by its own id; if
+no ids are known, the text decides. Ids that come separately from the text of a delta have no places: they count if the
+text contains each token as often as its id was given.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -29,28 +31,25 @@ class EmittedIds:
     """What is known of the text: at each of `places`, the special token that begins there ("" for none, None if the ids
     are unknown from there on). `end` counts the characters of the output."""
 
-    __slots__ = ("begun", "by_id", "end", "known", "owed", "places", "texts")
+    __slots__ = ("_spelled", "begun", "by_id", "end", "known", "owed", "places")
 
     def __init__(self, by_id: Mapping[int, str]) -> None:
         self.by_id = by_id
-        self.texts = tuple(by_id.values())  # a marker begins with its token
+        self._spelled = _search(tuple(by_id.values()))
         self.places: list[tuple[int, str | None]] = []
         self.known = False  # the ids at the end are known
         self.end = 0
         self.owed: dict[str, int] = {}  # how many ids of a plain delta wait for their text,
         self.begun = ""  # and the end of the text since then, which may begin it
 
-    def is_token(self, marker: str, text: str, at: int) -> bool:
-        """Return whether the marker at `at` in `text`, the end of the output so far, is a token, or may be one."""
-        if not marker.startswith(self.texts):
-            return True
-        token = self._begun(text, at)
-        return token is None or (token != "" and marker.startswith(token))
+    def are_tokens(self, text: str, begin: int, end: int) -> bool:
+        """Return whether tokens spelled in a part of `text`, the end of the output so far, are tokens, or may be."""
+        return all(self._begun(text, at.start()) in (at.group(), None) for at in self._spelled(text, begin, end))
 
-    def is_certain(self, marker: str, text: str, at: int) -> bool:
-        """Return whether the marker at `at` in `text` is a token by its own id."""
-        token = self._begun(text, at)
-        return token is not None and token != "" and marker.startswith(token)
+    def is_certain(self, text: str, begin: int, end: int) -> bool:
+        """Return whether a part of `text` spells tokens, all by their own ids."""
+        spelled = [self._begun(text, at.start()) == at.group() for at in self._spelled(text, begin, end)]
+        return spelled != [] and all(spelled)
 
     def _begun(self, text: str, at: int) -> str | None:
         """Return the special token that begins at `at` in `text`: "" for none, None if that is unknown."""
@@ -127,6 +126,12 @@ class EmittedIds:
         return min(ambiguous, default=None)
 
 
+@lru_cache(maxsize=256)
+def _search(texts: tuple[str, ...]) -> Callable[..., Iterable[re.Match[str]]]:
+    """Return a search for tokens, of which the longest one counts where several begin."""
+    return re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or "(?!)").finditer
+
+
 def with_ids(program: Program, special_tokens: Mapping[str, int]) -> tuple[Program, EmittedIds]:
     """Return the program for an output with the ids of these tokens, and these ids, with none emitted yet. Cached,
     because a server always has the same tokens."""
@@ -134,7 +139,8 @@ def with_ids(program: Program, special_tokens: Mapping[str, int]) -> tuple[Progr
     if kept is None or kept[0] != special_tokens:
         begun = ([text for text in special_tokens if role.startswith(text)] for role in program.spec.other_roles)
         roles = {max(texts, key=len) for texts in begun if texts}
-        found = {special_tokens[text]: text for text in special_tokens if text in {*program.special.values(), *roles}}
+        markers = "\0".join([*program.literals.values(), *program.spec.notation, *roles])
+        found = {number: text for text, number in special_tokens.items() if text and text in markers}
         spec, made = with_other_roles(program.spec, roles), program
         if spec is not program.spec:
             made = replace(compile_spec(spec, program.strict), mentions=program.mentions)

@@ -104,7 +104,13 @@ class Stream(Position):
 
     def refuses(self, move: Move, name: str) -> bool:
         """Return whether a name begins no call: no marker comes before or after it, and the function is not declared or
-        a marker that is only spelled is directly before it."""
+        a marker that is only spelled is directly before it. Nor does a call start whose name is no function's, nor
+        does a word mean nothing that names another function."""
+        called = self.calls.name
+        if called is not None and "start_call" in move.actions:
+            return called.name in self.program.spec.not_called and called.name not in self.calls.names
+        if called is not None and "unusual_form" in move.actions and move.trigger not in self.program.literals:
+            return self.program.holds_marker(name) and not name.endswith(called.name)
         if "name" not in move.actions or move.dest.announced:
             return False
         region, names = self.events.held, self.calls.names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -235,16 +235,15 @@ def _take(stream: Stream, value: Value, text: str, pos: int, end: int, final: bo
     repairs: list[str] = getattr(value, "repairs", [])
     while True:
         known = len(repairs)
-        pos = _pass_on(stream, value, text, pos, _read_piece(read, text, pos, end, final))
+        stream.cut_output(len(text) - end)
+        at = read(text, pos, final) if end == len(text) else pos + read(text[pos:end], 0, final)
+        stream.cut_output(end - len(text))
+        pos = _pass_on(stream, value, text, pos, at)
         if len(repairs) == known:
             return pos
         _note_repairs(stream, repairs[known:], getattr(value, "back", 0))
         if pos == end or value.broken or type(value) is not TaggedValue:
             return pos
-
-
-def _read_piece(read: Callable[[str, int, bool], int], text: str, pos: int, end: int, final: bool) -> int:
-    return read(text, pos, final) if end == len(text) else pos + read(text[pos:end], 0, final)
 
 
 def _note_repairs(stream: Stream, kinds: Iterable[str], back: int = 0) -> None:
@@ -341,6 +340,8 @@ def finish_value(stream: Stream, value: MarkedValue) -> bool:
 def _read_alone(stream: Stream, text: str, pos: int, final: bool) -> int:
     value = cast(Value, stream.island)
     closable = bool(stream.state.literals)  # by the closing marker of the call
+    if stream.ids is not None and hasattr(value, "counts"):
+        value.counts = stream.are_markers
     while True:
         if closable and _in_quotes(value):
             begin, end, symbol = _closer_in_string(stream, cast("NotatedScanner", value), text, pos, final)
@@ -397,7 +398,7 @@ def _closer_in_string(
     """Return where the call's closing marker, with brackets before it, or its beginning, begins and ends inside a
     string."""
     state = stream.state
-    quote = text.find(value.quote, pos)
+    quote = value.find_quote(text, pos, value.quote)
     last = len(text) if quote < 0 else quote
     if quote >= 0 and not any(text.find(marker, pos, last) >= 0 for marker in state.literals):
         return len(text), len(text), None

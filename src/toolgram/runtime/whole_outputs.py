@@ -297,7 +297,7 @@ class _Reading:
         undeclared = bool(self._tools.names) and value not in self._tools.names
         if strange or marked or undeclared or program.holds_marker(value):
             raise Unusual
-        if len(value) > LONGEST_WORD or self._name is not None:
+        if len(value) > LONGEST_WORD or self._name is not None or value in program.spec.not_called:
             raise Unusual
         self._name = value
 

@@ -82,14 +82,13 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "texts",
         "bare_calls: [WAITING_FOR_BARE_TOOL, '```json']",
     ),
-    "unproven_types": Key(
-        "Types of which it is not known how values are written.", "texts", "unproven_types: [object]"
-    ),
+    "unproven_types": Key("Types of which nobody knows how values are written.", "texts", "unproven_types: [object]"),
     "wrapped": Key(
         "Keys under which models write the object of all arguments, if the function has no such parameter.",
         "texts",
         "wrapped: [arguments]",
     ),
+    "not_called": Key("Recipients that are no functions, unless declared as such.", "texts", "not_called: [user]"),
     "namespaced_names": Key(
         "Whether models write a namespace before a function's name, or its name twice (`f.f`).",
         "truth",
