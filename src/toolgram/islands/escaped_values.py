@@ -27,7 +27,7 @@ class EscapedValue(TaggedValue):
         self._unclosed = False
 
     @property
-    def _in_section(self) -> bool:
+    def in_section(self) -> bool:
         return self._kind == "cdata"
 
     @property
@@ -43,7 +43,7 @@ class EscapedValue(TaggedValue):
     @property
     def in_string(self) -> bool:
         """True if the next character is in a section or in a string of a literal, so no marker can begin there."""
-        return self._in_section or super().in_string
+        return self.in_section or super().in_string
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """Read on from `pos`; `out` is the JSON that is now certain. Return where it breaks, or the end."""
@@ -101,7 +101,7 @@ class EscapedValue(TaggedValue):
 
     def finish(self) -> str:
         """Return the JSON that the closing marker makes certain."""
-        if self._in_section:
+        if self.in_section:
             self._unclosed = True
             return ""
         written = ""

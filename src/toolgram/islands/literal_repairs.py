@@ -8,6 +8,8 @@ For that, `LiteralScanner` leaves two things undecided: a quote that ends a stri
 a string, and a key without quotes. JSON has no tuples, so nothing is repaired inside one.
 
 A marker ends the literal. Then what is open after a whole value is closed; brackets after the literal are left out.
+A bracket that does not close the innermost one has one reading only if a single one is missing, or `}` stands for `]`;
+in an object it may be a list whose opening bracket was lost, as after a comma. Then the literal is broken.
 """
 
 from __future__ import annotations
@@ -98,6 +100,11 @@ class LiteralScanner(PythonScanner):
             self.broken = True
         return pos
 
+    def _close(self) -> None:
+        after_comma = self._lead == ", "
+        super()._close()
+        self._held = "," * after_comma  # for `rest`
+
     def place(self) -> tuple[str, int, str] | None:
         """Return the open brackets, the state of a JSON scanner, and the undecided text; None if JSON has no such
         state."""
@@ -119,10 +126,6 @@ class LiteralScanner(PythonScanner):
             return None
         return frames, place, held
 
-    def repairer(self) -> JsonRepairer:
-        """Return the repairer for the rest."""
-        return JsonRepairer(self._quote[:1] or '"')
-
     def rest(self, fence: int) -> RepairedLiteral | None:
         """Return a reader of the rest that has read the undecided characters, or None if JSON has no such place.
         `fence` is how many backticks may come after the literal."""
@@ -133,7 +136,7 @@ class LiteralScanner(PythonScanner):
         scanner = JsonScanner()
         scanner.accept_controls()
         scanner.stack, scanner.state = list(frames), place
-        rest = RepairedLiteral(scanner, self.repairer(), fence)
+        rest = RepairedLiteral(scanner, JsonRepairer(self._quote[:1] or '"'), fence, self._held == ",")
         written = []
         for character in held:
             rest.read(character)
@@ -142,16 +145,22 @@ class LiteralScanner(PythonScanner):
         return rest
 
 
+def lacks_one(brackets: str, closers: str) -> bool:
+    """Return whether these are the closers without the first one, or with a brace instead of its bracket."""
+    return brackets in (closers[1:], "}" + closers[1:])
+
+
 class RepairedLiteral:
     """The rest of a literal, read through the repairer one character at a time. `out` is the JSON that the last
     character made certain, `broken`: it does not fit. `closers` are brackets that only the marker closed."""
 
-    __slots__ = ("_crossed", "_fence", "_repairer", "_scanner", "broken", "closers", "out")
+    __slots__ = ("_comma", "_crossed", "_fence", "_scanner", "broken", "closers", "out", "repairer")
 
-    def __init__(self, scanner: JsonScanner, repairer: JsonRepairer, fence: int) -> None:
-        self._scanner, self._repairer = scanner, repairer
+    def __init__(self, scanner: JsonScanner, repairer: JsonRepairer, fence: int, comma: bool, cross: str = "") -> None:
+        self._scanner, self.repairer = scanner, repairer
         self._fence = fence
-        self._crossed = 0  # closing brackets, the first of which does not match the innermost open one
+        self._comma = comma  # the last bracket came after one
+        self._crossed = cross  # closing brackets, the first of which does not match the innermost open one
         self.out = self.closers = ""
         self.broken = False
 
@@ -165,20 +174,19 @@ class RepairedLiteral:
                 break
             if self._crosses(character):
                 break
-            taken = self._repairer.read(character, self._scanner)
-            self.broken = self._repairer.broken
-            if self._repairer.out and not self.broken:
-                written.append(self._write(self._repairer.out))
+            taken = self.repairer.read(character, self._scanner)
+            self._comma = self.repairer.note[:1] == "," or (self._comma and character in _AFTER)
+            self.broken = self.repairer.broken
+            if self.repairer.out and not self.broken:
+                written.append(self._write(self.repairer.out))
         self.out = "".join(written)
 
     def _crosses(self, character: str) -> bool:
         """Return whether a closing bracket matches an outer one. Then only brackets and the final marker may follow."""
         scanner = self._scanner
-        if self._crossed:
-            self._crossed += character in "}]"
-            self.broken = character not in _AFTER
-            return True
-        self._crossed = int(self._repairer.crosses(character, scanner))
+        if self._crossed or self.repairer.crosses(character, scanner):
+            self._crossed += character.strip()
+            self.broken = self._comma or character not in _AFTER or len(self._crossed) > len(scanner.stack)
         return bool(self._crossed)
 
     def _after_literal(self, character: str) -> None:
@@ -186,7 +194,7 @@ class RepairedLiteral:
         if character == "`" and self._fence:
             self._fence -= 1
         else:
-            self.broken = character not in _AFTER
+            self.broken = character not in _AFTER or (self._comma and character in "}]")
 
     def _write(self, text: str) -> str:
         scanner = self._scanner
@@ -197,17 +205,17 @@ class RepairedLiteral:
     def finish(self) -> str:
         """Return the JSON that a closing marker makes certain."""
         scanner, written = self._scanner, ""
-        if self._repairer.at_quote:
-            self._repairer.end_string()
-            written = self._write(self._repairer.out)
+        if self.repairer.at_quote:
+            self.repairer.end_string()
+            written = self._write(self.repairer.out)
         elif self._crossed:
-            self.broken |= len(scanner.stack) - 1 > self._crossed
+            self.broken |= not lacks_one(self._crossed, scanner.closers)
         elif not scanner.done:
             self.read(" ")  # ends a number or a word
             written = self.out
         if scanner.done or self.broken:
             return written
-        self.broken |= not (self._repairer.idle and scanner.is_after_value)
+        self.broken |= not (self.repairer.idle and scanner.is_after_value)
         self.closers = scanner.closers
         return written + self.closers
 
@@ -219,19 +227,17 @@ class RepairedLiteral:
     @property
     def in_string(self) -> bool:
         """True if the next character is inside a string."""
-        return self._scanner.in_string and not self._repairer.at_quote
+        return self._scanner.in_string and not self.repairer.at_quote
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        return [self._scanner.dump(), self._repairer.dump(), self._fence, self._crossed]
+        return [self._scanner.dump(), self.repairer.dump(), self._fence, self._comma, self._crossed]
 
     @classmethod
     def load(cls, data: Any) -> RepairedLiteral:
         """Load what `dump` returned."""
-        scanner, repairer, fence, crossed = data
-        rest = cls(JsonScanner.load(scanner), JsonRepairer.load(repairer, JsonScanner.load), fence)
-        rest._crossed = crossed
-        return rest
+        scanner, repairer, *more = data
+        return cls(JsonScanner.load(scanner), JsonRepairer.load(repairer, JsonScanner.load), *more)
 
 
 _READERS: dict[str, Callable[[Any, str, int], int]] = {

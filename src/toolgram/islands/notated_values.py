@@ -106,10 +106,14 @@ class NotatedScanner:
 
     def close(self) -> str:
         """End the value: return the JSON that closes the open string and brackets."""
-        written = '"' if self.quote else ""
-        written += "".join(_CLOSING[bracket] for bracket in reversed(self.stack))
+        written = '"' + self.closers if self.quote else self.closers
         self._state, self.stack = DONE, ""
         return written
+
+    @property
+    def closers(self) -> str:
+        """The brackets that close the open ones."""
+        return "".join(_CLOSING[bracket] for bracket in reversed(self.stack))
 
     def resume(self) -> None:
         """Continue where the value broke, as if nothing had come."""

@@ -161,6 +161,11 @@ class TaggedValue:
         return self._mode == STREAMED and reader is not None and reader.in_string
 
     @property
+    def in_damaged(self) -> bool:
+        """True if this string contains a quote that is not escaped."""
+        return self._rest is not None and self._rest.repairer.damaged
+
+    @property
     def done(self) -> bool:
         """Return False: only a marker ends the value."""
         return False

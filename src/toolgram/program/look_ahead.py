@@ -252,10 +252,11 @@ class Ways:
 
 
 def _ends_of_messages(spec: Spec) -> set[str]:
-    """Return the tokens that end the message that a call is in: they end a call, and between messages do nothing."""
-    ends = {row.trigger for row in spec.transitions if row.dest == spec.initial and "end_call" in row.actions}
-    in_text = {row.trigger for row in spec.transitions if row.source == row.dest == spec.initial and not row.repair}
-    return ends & in_text & {*spec.special_tokens}
+    """Return the tokens that end the message that a call is in: they end a call, and a thought as well."""
+    rows = [row for row in spec.transitions if row.dest == spec.initial]
+    ends = {row.trigger for row in rows if "end_call" in row.actions}
+    of_thoughts = {row.trigger for row in rows if spec.states[row.source].meaning == "reasoning" and not row.repair}
+    return ends & of_thoughts & {*spec.special_tokens}
 
 
 def _is_header(state: StateProgram) -> bool:

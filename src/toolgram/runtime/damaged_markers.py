@@ -29,9 +29,13 @@ def read_damaged_opener(stream: Stream, symbol: Symbol, text: str, begin: int, e
     it does not break."""
     calls, openers = stream.calls, _openers_after(stream.state, symbol.trigger)
     declared, at = calls.declared(), end_of_blanks(text, end)
+    if final and stream.state.row[symbol.trigger].dest.may_become(text, at):
+        return None  # a marker that is cut off is not damaged
     if declared is None or not openers or at - end > MOST_BLANKS:
         return None
+    again = text.find(text[begin:end].strip(), at)  # no marker holds a whole one
     last = at + max(map(len, openers)) + _MOST_INSERTED  # where the name may begin
+    last = min(last, again) if again >= 0 else last
     for pos in range(at, min(last, len(text) - 1) + 1):
         ends = _end_of_key(text, pos)
         key = text[pos:ends] if ends < len(text) or final else ""

@@ -42,7 +42,7 @@ _SWAPPED = str.maketrans("\"'", "'\"")
 def is_damaged(stream: Stream) -> bool:
     """Return whether a damaged string is open."""
     if stream.reader != "repaired":
-        return False
+        return getattr(stream.island, "in_damaged", False)
     repairer = arguments_scanner(stream)[0].repairer
     return repairer is not None and repairer.damaged
 

@@ -50,9 +50,12 @@ def _may_follow(marker: str) -> bool:
 
 
 def string_is_open(stream: Stream) -> bool:
-    """Return whether the next character is inside a string of the arguments that is not damaged."""
+    """Return whether the next character is inside a string of the arguments that is not damaged, nor in a section."""
     if stream.reader == "python":
         return cast("PythonScanner", stream.island).open_brackets().quote != ""
+    if stream.reader == "value":
+        inside, *others = (getattr(stream.island, name, False) for name in ("in_string", "in_damaged", "in_section"))
+        return inside and not any(others)
     scanner, _ = arguments_scanner(stream)
     repairer = scanner.repairer
     return scanner.in_plain_string and (repairer is None or not (repairer.damaged or repairer.at_quote))

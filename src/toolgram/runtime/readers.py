@@ -63,7 +63,8 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
 def _read_piece(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Let the reader of the moment read. Markers at the end of a string in the arguments wait until it goes on."""
     reader, end = stream.reader, len(text)
-    at = begin_of_markers(stream, text, pos) if reader in IN_ARGUMENTS else end
+    in_arguments = reader in IN_ARGUMENTS or not getattr(stream.island, "is_text", True)
+    at = begin_of_markers(stream, text, pos) if in_arguments else end
     if at == end:
         return READERS[reader](stream, text, pos, final)
     if at > pos:

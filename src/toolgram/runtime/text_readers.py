@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import cast
 
 from toolgram.islands import Island, OpenBrackets, island_class
@@ -12,7 +13,7 @@ from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.python_repairs import Around
 from toolgram.limits import BLANKS, MOST_BLANKS, MOST_THOUGHT_CLOSERS
 from toolgram.program.closing_markers import FENCE
-from toolgram.program.state import CALL, ENVELOPE, TERMINAL, StateProgram, Symbol, next_symbol
+from toolgram.program.state import CALL, ENVELOPE, TERMINAL, Move, StateProgram, Symbol, next_symbol
 from toolgram.runtime.calls import NONE
 from toolgram.runtime.event_buffer import INSIDE, SYNTAX
 from toolgram.runtime.following import ZERO_WIDTH, end_of_blanks
@@ -87,9 +88,21 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
 def _counts(stream: Stream, symbol: Symbol, text: str, begin: int, end: int) -> bool:
     """Return whether a symbol counts: a special token was emitted, and a name that begins a call is a function's."""
     move = stream.state.row.get(symbol.trigger)
-    if move is not None and stream.refuses(move, text[begin:end]):
+    if move is not None and (stream.refuses(move, text[begin:end]) or _is_damaged(stream, move, text[begin:end])):
         return False
     return stream.is_marker(symbol, text, begin, end)
+
+
+_beside_name = re.compile(r"\A\W+|\W*(?:[\s=].*)?\Z", re.DOTALL).sub
+
+
+def _is_damaged(stream: Stream, move: Move, name: str) -> bool:
+    """Return whether a name or a key has two readings: a declared one is in it, beside characters that no name has."""
+    known: Collection[str] = stream.calls.names if "name" in move.actions else ()
+    declared = stream.calls.declared() if "argument_key" in move.actions else None
+    if declared is not None and not declared.open:
+        known = declared.types
+    return len(known) > 0 and name.strip() not in known and _beside_name("", name) in known
 
 
 def _closes_nothing(stream: Stream, symbol: Symbol, before: str, text: str, end: int, final: bool) -> int:

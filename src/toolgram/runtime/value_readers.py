@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from toolgram.islands import MarkedValue, Value
 from toolgram.islands.held_text import add_piece, take_pieces
+from toolgram.islands.literal_repairs import lacks_one
 from toolgram.islands.tagged_values import TaggedValue
 from toolgram.limits import BLANKS, LONGEST_WORD, MOST_AFTER_STRING, MOST_BLANKS
 from toolgram.program.expressions import FindMatch, may_begin
@@ -80,16 +81,13 @@ def _read_to_marker(stream: Stream, text: str, pos: int, final: bool) -> int:
         begin, end, symbol = find(stream, text, pos, final)
         if begin > pos:
             pos = _take(stream, value, text, pos, begin)
-        if not value.broken and not value.in_string:
+        if not value.broken:
             if symbol is None:
                 return _read_half_marker(stream, value, text, begin, final)
             after = _read_marker(stream, value, symbol, text, begin, end, final)
             if after is not None:
                 return after
-        if not value.broken and pos < len(text):
-            pos = _take(stream, value, text, pos, pos + 1)  # a marker in a string, or something like a marker
-        elif not value.broken:
-            return pos
+            pos = _take(stream, value, text, pos, pos + 1)
         if value.broken:
             stream.unexpected_input()
             return pos
@@ -100,19 +98,22 @@ def _read_marker(
 ) -> int | None:
     """Read a marker in a value. Return the position after it if it closes the value, the position where the value
     breaks, WAIT, or None if the marker is part of the value."""
-    argument = _argument(stream)
+    argument, in_string = _argument(stream), value.in_string
     if not stream.is_marker(symbol, text, begin, end):
         return None
     if not symbol.trigger:
-        argument.seen |= OPENED
-        argument.depth += symbol.kind == STRAY
+        argument.seen |= KEYED if in_string else OPENED
+        argument.depth += symbol.kind == STRAY and not in_string
         return None
-    if symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end):
+    closes = symbol.kind == TERMINAL and _closes(stream, symbol, text, begin, end)
+    if in_string and not _ends_string(value, argument, closes):
+        return None
+    if closes and not in_string:
         again = _closed_again(stream, symbol, text, end)
         if again >= end:
             return _end(stream, value, symbol, text, begin, end, again)
     is_key = opens_key(stream.state, symbol)
-    if is_key and symbol.kind != PASSED and argument.read_on == READ_ON:
+    if in_string or (is_key and symbol.kind != PASSED and argument.read_on == READ_ON):
         stream.unexpected_input()  # of this call, or of the next one, which cannot be distinguished
         return begin
     after = read_damaged_opener(stream, symbol, text, begin, end, final) if symbol.kind == STRAY else None
@@ -125,19 +126,23 @@ def _read_marker(
     return None
 
 
+_ends_escaped = re.compile(r"""\\["'][}\]]+\Z""").search
+
+
+def _ends_string(value: MarkedValue, argument: Argument, closes: bool) -> bool:
+    """Return whether a string may have ended before a marker: it is damaged, or an escaped quote may be its end."""
+    escaped = closes and not argument.seen & KEYED and _ends_escaped(argument.ending) is not None
+    return escaped or getattr(value, "in_damaged", False)
+
+
 def _read_half_marker(stream: Stream, value: MarkedValue, text: str, begin: int, final: bool) -> int:
     """Read the end of the text, which from `begin` on is the beginning of a marker."""
     if begin == len(text):
         return begin
-    if final and text[begin:].lstrip() == "<" and not value.is_literal and _ends_with_output(stream):
+    ending = stream.state.row.get(END) if stream.ended and not value.is_literal else None
+    if final and text[begin:].lstrip() == "<" and ending is not None and "end_call" in ending.actions:
         return _take(stream, value, text, begin, len(text))  # no marker begins so short
     return _wait_for_marker(stream, text, begin, final)
-
-
-def _ends_with_output(stream: Stream) -> bool:
-    """Return whether the end of the output closes the value."""
-    ending = stream.state.row.get(END)
-    return stream.ended and ending is not None and "end_call" in ending.actions
 
 
 def _wait_for_marker(stream: Stream, text: str, begin: int, final: bool) -> int:
@@ -216,8 +221,7 @@ def _echoed(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int,
     closed = again.row[again.symbols[0].trigger].dest
     wanted = opening + stream.calls.key + closed.literals[0]
     begin = text.find(wanted, pos)
-    before, after = stream.state.around_key
-    opener = before + stream.calls.key + after
+    opener = stream.calls.key.join(stream.state.around_key)
     opened = text.find(opener, pos, begin if begin >= 0 else len(text))
     if opened >= 0:
         return opened, opened + len(opener), _ECHOED_OPENER
@@ -389,7 +393,6 @@ def _end_alone(stream: Stream, value: Value) -> None:
 
 
 _closing_run = re.compile(rf"[}})\] \t\r\n]{{1,{MOST_BLANKS}}}").match
-_closing_bracket = re.compile(r"[ \t\r\n]*[})\]]").match
 
 
 def _closer_in_string(
@@ -484,13 +487,11 @@ def _close_brackets(stream: Stream, value: NotatedScanner, text: str, pos: int, 
         value.resume()
         return stream.wait(text[pos:])
     closes_call = _closer_is_at(stream, text, end) or (end == len(text) and stream.ended)
-    count = len("".join(run.group().split())) if run is not None else 0
-    if not closes_call or count < len(value.stack):
+    brackets = "".join(text[pos:end].split())[:-1]  # but for that of the call
+    if not closes_call or not lacks_one(brackets, value.closers):
         stream.unexpected_input()
         return pos
-    at = pos
-    for _ in range(min(count - 1, len(value.stack))):  # brackets of another kind, one of which may be missing
-        at = _closing_bracket(text, at).end()  # type: ignore[union-attr]
+    at = pos + len(text[pos:end].rstrip()[:-1].rstrip())
     stream.events.note("repaired_json", stream.calls.key)
     _say(stream, value.close(), stream.source.take(text, pos, at))
     _end_alone(stream, value)
