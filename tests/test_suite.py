@@ -87,8 +87,7 @@ def test_every_clause_has_cases_and_the_readme_names_them_and_the_families() -> 
     schema = json.loads((SUITE / "schema.json").read_text("utf-8"))
     assert set(clauses) == set(schema["properties"]["clause"]["enum"])
     assert min(clauses.values()) >= 10
-    page = (SUITE / "README.md").read_text("utf-8")
-    named = set(re.findall(r"`(\w+)`", page))
+    named = set(re.findall(r"`(\w+)`", (SUITE / "README.md").read_text("utf-8")))
     assert {*clauses, *FAMILIES} - named == set()
 
 
@@ -154,8 +153,7 @@ def test_a_parser_that_is_wrong_is_found(wrong: Ask, kinds: set[str]) -> None:
 def test_what_must_never_happen_is_found_as_well() -> None:
     case = {**CASE, "expect": {"calls": []}, "never": {"called": ["f"], "lost": ["there"]}}
     assert judged(case, right).wrong
-    silent = judged(case, lambda asked: {"content": None, "reasoning": None, "calls": []})
-    assert silent.lost == ["there"]
+    assert judged(case, lambda asked: {"content": None, "reasoning": None, "calls": []}).lost == ["there"]
 
 
 def test_texts_come_whole_one_by_one_and_in_pieces() -> None:
@@ -195,8 +193,7 @@ def test_a_program_is_asked_line_by_line(tmp_path: Path, capsys: pytest.CaptureF
         "    print(json.dumps({'content': text, 'reasoning': None, 'calls': []}), flush=True)\n"
     )
     command = f"{sys.executable} {program}"
-    picked = ["--id", "table-hermes-prose"]
-    assert suite.main([command, *picked]) == 0
+    assert suite.main([command, "--id", "table-hermes-prose"]) == 0
     assert suite.main([command, "--family", "xlam", "--cuts", "3", "--show", "1", "--list"]) == 1
     assert suite.main([command, "--family", "xlam", "--cuts", "3", "--bar", "0"]) == 0
     told = capsys.readouterr().out
@@ -248,8 +245,7 @@ def parses_alike(case: dict[str, Any]) -> None:
 
 def test_toolgram_answers_in_the_form_that_is_asked_for() -> None:
     (_, whole), *_ = suite.deltas(CASES[0], random.Random(0))
-    answer = adapter.answer(suite.request(CASES[0], whole, "stop"))
-    assert set(answer) == {"content", "reasoning", "calls"}
+    assert set(adapter.answer(suite.request(CASES[0], whole, "stop"))) == {"content", "reasoning", "calls"}
     assert "skip" in adapter.answer({"family": "none of them", "deltas": []})
 
 

@@ -223,6 +223,8 @@ MAX_SEARCHED = 20_000
 MAX_TEMPLATE_MARKER = MAX_MARKER // 2
 # Braces that may close a dict in a rendering: each costs an attempt to decode.
 MOST_DICT_ENDS = 50
+# Things of a kind that are tried because the source of a template has them.
+MAX_CLUES = 40
 # Characters of a tokenizer's JSON file; a large one has 30 million.
 MAX_TOKENIZER_FILE = 200_000_000
 # Characters of a configuration file beside a template.

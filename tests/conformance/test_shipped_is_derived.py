@@ -46,6 +46,7 @@ APART: dict[str, tuple[str, list[str]]] = {
         [row.case for row in ROWS.get("ibm-granite-granite-3.3-2B-Instruct", ()) if row.case not in ANSWERS],
     ),
     "NVIDIA-Nemotron-Nano-v2": (BLANKS, [*ANSWERS, "d_reasoning_content"]),
+    "unsloth-Apriel-1.5": (BLANKS, [*ANSWERS, "d_reasoning_content"]),
     f"{VLLM}deepseekv3": (BLANKS, [*ANSWERS, "f_content_call"]),
     f"{VLLM}functiongemma": (
         BLANKS + "; every value is between `<escape>`, which the shipped format takes for text",

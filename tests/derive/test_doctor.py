@@ -30,12 +30,12 @@ def hermes(tmp_path: Path) -> str:
 def test_a_format_that_reads_all_and_one_that_does_not(hermes: str) -> None:
     status, text = run(hermes, "--format", "hermes")
     assert status == 0, text
-    assert text.startswith("hermes reads 18 of 18 messages")
+    assert text.startswith("hermes reads 20 of 20 messages")
     status, text = run(hermes, "--format", "mistral_v3")
     assert status == 1
     assert "The first that it does not (one call): " in text
     assert "<tool_call>" in text
-    assert "hermes reads 18 of 18: use that." in text
+    assert "hermes reads 20 of 20: use that." in text
     status, text = run(hermes, "--format", "mistral_v3", "--json")
     data = json.loads(text)
     assert (status, data["ok"], data["better"], data["first"]["case"]) == (1, False, "hermes", "one call")

@@ -14,6 +14,7 @@ from tests.streams import assert_same_however_split, merged, run, statuses
 from tests.tables import table
 from toolgram.call_ids import random_call_ids
 from toolgram.check import check_format
+from toolgram.derive.conversation import EITHER
 
 
 @pytest.mark.parametrize("name", ["python_bare_words", "python_no_commas", "python_all_quoted"])
@@ -46,8 +47,7 @@ def test_blanks_that_the_template_writes_before_content_are_no_content(text: str
 
 def test_blanks_before_content_in_a_snapshot() -> None:
     fmt = derived("blank_before_content")
-    parser = fmt.parser()
-    parser.feed(" ")
+    (parser := fmt.parser()).feed(" ")
     again = fmt.restore(json.loads(json.dumps(parser.snapshot())))
     again.feed("Hello")
     assert (again.close(), again.message.content) == ([], "Hello")
@@ -55,9 +55,7 @@ def test_blanks_before_content_in_a_snapshot() -> None:
 
 def test_what_ends_the_users_message_is_no_part_of_the_answer() -> None:
     fmt = derived("separated_turns")
-    assert report_of(fmt).ok
-    assert report_of(fmt).found.content == "plain"
-    assert fmt.parse("\nFine.").content == "Fine."
+    assert (report_of(fmt).ok, report_of(fmt).found.content, fmt.parse("\nFine.").content) == (True, "plain", "Fine.")
 
 
 def test_tags_that_are_made_of_several_tokens() -> None:
@@ -98,11 +96,7 @@ def test_arguments_as_a_json_string_outside_json(call: str) -> None:
     assert report_of(fmt).ok, str(report_of(fmt))
     assert check_format(fmt, 4).ok
     for value in VALUES:
-        for written in (
-            json.dumps(json.dumps(value)),
-            json.dumps(json.dumps(value, ensure_ascii=False)),
-            json.dumps(value),
-        ):
+        for written in (*(json.dumps(json.dumps(value, ensure_ascii=each)) for each in EITHER), json.dumps(value)):
             text = "Yes.\n" + call.replace("NAME", "f.g").replace("ARGUMENTS", written).replace("{{ c.id }}", "x1") * 2
             message = assert_same_however_split(fmt, text)
             assert (message.content, calls_of(message)) == ("Yes.", [("f.g", value)] * 2), written
@@ -130,7 +124,7 @@ def test_a_string_that_is_cut_off_or_wrong(written: str, status: str | None) -> 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "read-any-model.md"
 
 
-def derived_of(row: dict[str, str]) -> toolgram.Format:
+def derived_of(row: dict[str, Any]) -> toolgram.Format:
     """The format that is derived from the template of a row of `test_shapes.yaml`."""
     content = row.get("turn", row.get("content", "$CONTENT"))
     template = template_of(row.get("call", ""), content, row.get("before", ""), row.get("after", ""))
@@ -160,9 +154,12 @@ def test_what_is_encoded_does_not_come_back(row: dict[str, str]) -> None:
 
 
 @rows("read")
-def test_a_shape_that_was_a_gap_is_read(row: dict[str, str]) -> None:
-    report = report_of(derived_of(row))
-    assert report.ok, (report.failed, report.unexplained)
+def test_a_shape_that_was_a_gap_is_read(row: dict[str, Any]) -> None:
+    fmt = derived_of(row)
+    assert report_of(fmt).ok, (report_of(fmt).failed, report_of(fmt).unexplained)
+    for text, *meant in row.get("outputs", ()):
+        message = assert_same_however_split(fmt, text)
+        assert [message.content, message.reasoning, [call.name for call in message.tool_calls]] == meant
 
 
 @rows("named")

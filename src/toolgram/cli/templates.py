@@ -9,6 +9,7 @@ text can. Text that cannot be encoded in UTF-8 is refused first.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Files that have the same name for every model. The format is named after the model that they or their folder name.
 NAMELESS = {"chat_template", "tokenizer_config", "tokenizer", "template", "processor_config"}
+MODEL = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)?")
 TEXTS = (".jinja", ".jinja2", ".j2", ".json", ".txt")  # suffixes that no id of a model has
 
 
@@ -65,17 +67,36 @@ def read_template(path: str, variant: str | None = None) -> Source:
 
 def _of_model(path: str, variant: str | None) -> Source:
     """Return the template of a model: in a GGUF file, a folder, or the cache of downloads."""
-    from toolgram.derive.sources import download_cache, downloaded, gguf_source, pretrained_source
+    from toolgram.derive.sources import gguf_source, pretrained_source
 
     place = Path(path)
-    folder = place if place.is_dir() else downloaded(path)
+    folder = place if place.is_dir() else _in_cache(path)
     if place.is_file():
         found, name = gguf_source(path), safe_name(place.stem)
     elif folder is not None:
         found, name = pretrained_source(folder), name_for(str(folder / "tokenizer_config.json"), {}) or ""
     else:
-        raise BadFile(f"{path}: cannot be read: no such file or folder, and no such model in {download_cache()}")
+        raise BadFile(f"{path}: cannot be read: no such file or folder, and no such model in {_download_cache()}")
     return _taken(found, variant, name or None, found.told(variant))
+
+
+def _download_cache() -> Path:
+    """Return the folder in which Hugging Face's tools keep what they download."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+
+
+def _in_cache(model: str) -> Path | None:
+    """Return the folder of a model (`Qwen/Qwen3-8B`) in the cache: its main revision, or else the newest."""
+    if not MODEL.fullmatch(model):
+        return None
+    place = _download_cache() / f"models--{model.replace('/', '--')}"
+    try:
+        revision = (place / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        revision = ""
+    folders = sorted(place.glob("snapshots/*/"), key=lambda each: (each.name == revision, each.stat().st_mtime))
+    return folders[-1] if folders else None
 
 
 def _taken(found: sources.Source, variant: str | None, name: str | None, told: str = "") -> Source:

@@ -23,7 +23,7 @@ from toolgram.derive.comparing import (
     mirrors,
 )
 from toolgram.derive.content import Content, find_escapes, learn_content
-from toolgram.derive.conversation import CALLS, CONTENT, CONTENT_AGAIN, REASONING, TOOLS, Conversation, settle_form
+from toolgram.derive.conversation import CONTENT, CONTENT_AGAIN, REASONING, TOOLS, Conversation, settle_form
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.reading import read_calls
 from toolgram.derive.reasoning import ON, UNSET, Reasoning, find_prompts, learn_reasoning, settle_reasoning
@@ -44,6 +44,7 @@ from toolgram.derive.result import (
 )
 from toolgram.derive.tools import Calls, learn_calls, read_all, settle_calls
 from toolgram.limits import MAX_TEMPLATE_MARKER
+from toolgram.observing.probes import CALLS
 
 TOLD_TOOLS, TOLD_RESULTS = "tools", "what a tool answers"
 
@@ -59,7 +60,9 @@ def analyse(template: ChatTemplate) -> DiffAnalysisResult:
     printed = _prints_calls(conversation, style is not None)
     learn_markers([turn for turn in (conversation.turn(CONTENT), conversation.turn(CONTENT, None, CALLS[:1])) if turn])
     conversation.phase = "R1"
-    has_reasoning = settle_reasoning(conversation, style is not None)
+    has_reasoning = settle_reasoning(conversation, style is not None, switch)
+    if not switch or conversation.thinking or conversation.form.variables:
+        switch, prompts = find_prompts(conversation)
     conversation.header = _header(conversation, list(prompts.values()), has_reasoning)
     reasoning, calls = _reasoning(conversation, prompts, style)
     conversation.phase = "C1"
@@ -173,8 +176,8 @@ def _together(
         shapes=shapes,
         calls=calls,
         prompts={
-            name: GenerationPrompt(text, conversation.body(text), conversation.before_turn(switches[name]))
-            for name, text in prompts.items()
+            name: GenerationPrompt(text, conversation.body(text), conversation.before_turn(switch), switch)
+            for name, text, switch in zip(prompts, prompts.values(), switches.values(), strict=True)
         },
         switch=switch,
         turn_start=content.turn_start if before.strip() else before + content.turn_start,
@@ -222,8 +225,9 @@ def _instructions(conversation: Conversation) -> dict[str, str]:
     try:
         if conversation.form.tools != "none":
             without = prompt(with_tools=False)
-            own = (name for name in sorted(conversation.template.names) if name.endswith("_tools"))  # as `xml_tools`
-            others = (compare(prompt({name: TOOLS}, False), without).left for name in own)
+            names = sorted(conversation.template.clues.names)
+            own = (name for name in names if name.endswith("_tools"))  # as `xml_tools`
+            others = (compare(prompt({name: TOOLS["typed"]}, False), without).left for name in own)
             texts = chain([compare(prompt(), without).left], others)
             found[TOLD_TOOLS] = next((text for text in texts if text.strip()), "")
     except TemplateError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -38,11 +39,8 @@ def find_object(text: str, arguments: Mapping[str, Any], style: ArgumentsStyle, 
 
 
 def positions(text: str, character: str, start: int = 0) -> Iterator[int]:
-    """Yield the places of a character, from `start` on."""
-    at = text.find(character, start)
-    while at >= 0:
-        yield at
-        at = text.find(character, at + 1)
+    """Return the places of a character, from `start` on."""
+    return (match.start() for match in re.compile(re.escape(character)).finditer(text, start))
 
 
 def json_value(text: str, at: int) -> tuple[Any, int] | None:

@@ -19,19 +19,14 @@ from its two files, as `load_format` reads them; its last proof is that these ha
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import groupby
 from typing import Any
-
-import yaml
 
 from toolgram.derive.adapting import Surroundings, adapted
 from toolgram.derive.budget import look, time_left
 from toolgram.derive.errors import short
-from toolgram.derive.messages import outputs_of
 from toolgram.derive.report import Probe
 from toolgram.derive.result import (
     ArgumentsStyle,
@@ -44,26 +39,20 @@ from toolgram.derive.result import (
     framed,
 )
 from toolgram.derive.text_skeleton import turn_blanks, turn_ends
-from toolgram.formats import Format, format_names, grammar_home
+from toolgram.formats import Format, format_names
 from toolgram.limits import DERIVATION_SECONDS
 from toolgram.message import Message
 from toolgram.names import known_names
 from toolgram.observing.probes import TOOLS
+from toolgram.observing.shipped_files import markers_of_format, outputs_of_format, said_by
 
 _CUT = 3  # characters per delta, besides the whole text at once
-_SHORTEST = 3  # characters of a marker that tells anything
 _MOST = 4  # shipped formats that are asked
 _SHOWN = 200  # characters of a value in a problem
 _REPAIRS = {
     "unclosed_value", "unclosed_envelope", "unclosed_arguments", "surplus_closer", "unfinished_marker", "repaired_json",
     "repaired_python", "unusual_form",
 }  # fmt: skip
-_SAID = re.compile(
-    r"^  (?:canonical|example|generation_prompt|prompt_shows|calls_begin):.*\n(?:(?:    .*)?\n)*", re.MULTILINE
-)
-_LITERAL = re.compile(r'^(?:%override )?([A-Z]\w*)(?:\.-?\d+)?:.*?"([^"\\\n]+)"', re.MULTILINE)
-_REPAIR = "// repair"  # after a marker that only models write, and no template does
-_PIECE = re.compile(r"^%import (?:\.common)?\.(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +142,12 @@ def _read_one(fmt: Format, written: Written) -> Probe:
 
 def near_formats(result: DiffAnalysisResult, ends: Sequence[str]) -> list[tuple[tuple[int, ...], str]]:
     """Return how near each shipped format is that is near at all, and its name, the nearest first. None is loaded."""
-    calls, text = outputs_of(result.written, True), outputs_of(result.written, False)
+    kinds = [[each.output for each in result.written if bool(each.case.calls) is calling] for calling in (True, False)]
+    calls, text = map("".join, kinds)
     names = []
     for name in format_names():
         own_markers = [each for each in markers_of_format(name) if each in calls and each not in text]
-        shows = any(each in output for each in own_markers for output in _outputs(name))
+        shows = any(each in output for each in own_markers for output in outputs_of_format(name))
         names += [name] if shows or _is_recognised(name, result) else []
     if len(names) < 2:
         return [((), name) for name in names]
@@ -175,9 +165,9 @@ def _distance(
     the same prompt, and it goes by many names.
     """
     markers, entry = markers_of_format(name), known_names().entries.get(name)
-    prompt = str(_said(name).get("generation_prompt", "")).strip()
+    prompt = str(said_by(name).get("generation_prompt", "")).strip()
     return (
-        not (texts and any(_has_in_order(_squashed(output), texts) for output in _outputs(name))),
+        not (texts and any(_has_in_order(_squashed(output), texts) for output in outputs_of_format(name))),
         -sum(marker in calls for marker in markers),
         sum(end not in markers for end in ends),
         prompt != result.prompts["unset"].opened.strip(),
@@ -189,19 +179,11 @@ def _is_recognised(name: str, result: DiffAnalysisResult) -> bool:
     """Return whether the machine file of a format says that such a template is of its family."""
     if result.prints_calls != "yes":
         told = _squashed("".join(result.instructions.values()))
-        return any(text in told for text in _said(name).get("prompt_shows", ()))
+        return any(text in told for text in said_by(name).get("prompt_shows", ()))
     written = next((each for each in result.written if each.case.name == "one call"), None)
     if written is None:
         return False
-    return _squashed(written.output.partition(written.case.calls[0].name)[0]) in _said(name).get("calls_begin", ())
-
-
-@cache
-def _outputs(name: str) -> tuple[str, ...]:
-    """Return the canonical outputs of a shipped format."""
-    said = _said(name)
-    shown = said.get("canonical") or [said.get("example", "")]
-    return tuple(each if isinstance(each, str) else str(each.get("output", "")) for each in shown)
+    return _squashed(written.output.partition(written.case.calls[0].name)[0]) in said_by(name).get("calls_begin", ())
 
 
 def _texts_of_call(calls: CallsFormat, ends: Sequence[str]) -> list[str]:
@@ -230,29 +212,6 @@ def _has_in_order(output: str, texts: Sequence[str]) -> bool:
 
 def _squashed(text: str) -> str:
     return "".join(text.split())
-
-
-@cache
-def _said(name: str) -> dict[str, Any]:
-    """Return what the machine file says of outputs, of the prompt, and of templates of the family."""
-    text = (grammar_home().parent / "machines" / f"{name}.yaml").read_text(encoding="utf-8")
-    said: dict[str, Any] = yaml.safe_load("".join(_SAID.findall(text))) or {}
-    return said
-
-
-@cache
-def markers_of_format(name: str) -> frozenset[str]:
-    """Return the markers of a shipped format, by its grammar and the pieces that it imports."""
-    literals = _literals((grammar_home() / f"{name}.lark").read_text(encoding="utf-8"))
-    return frozenset(each for each in literals.values() if len(each) >= _SHORTEST + 4 * each.isalnum())
-
-
-def _literals(grammar: str) -> dict[str, str]:
-    """Return the text of each terminal that has one; a grammar's own text goes before that of its pieces."""
-    found: dict[str, str] = {}
-    for piece in _PIECE.findall(grammar):
-        found |= _literals((grammar_home() / "common" / f"{piece}.lark").read_text(encoding="utf-8"))
-    return found | dict(_LITERAL.findall("\n".join(line for line in grammar.splitlines() if _REPAIR not in line)))
 
 
 # --- reading the messages of the proof ------------------------------------------------------------------------------
@@ -301,10 +260,8 @@ def difference(message: Message, case: Case) -> str:
         return f"calls {short(repr(found), _SHOWN)} instead of {short(repr(wanted), _SHOWN)}"
     if any(call.status != "complete" for call in message.tool_calls):
         return "a call is not complete"
-    for part, text, expected in (
-        ("content", message.content, case.content),
-        ("reasoning", message.reasoning, case.reasoning),
-    ):
+    parts = (("content", message.content, case.content), ("reasoning", message.reasoning, case.reasoning))
+    for part, text, expected in parts:
         if (text or "") != (expected or ""):
             return f"{part} {short(repr(text), _SHOWN)} instead of {short(repr(expected), _SHOWN)}"
     return ""

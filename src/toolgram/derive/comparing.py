@@ -8,6 +8,7 @@ constant. If this is repeated with other values, text that is always constant is
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
@@ -86,11 +87,7 @@ def compare(a: str, b: str) -> Comparison:
 
 def shared_length(texts: Sequence[str]) -> int:
     """Return how many characters all texts have in common at their beginnings."""
-    low, high = min(texts), max(texts)
-    for at, character in enumerate(low):
-        if character != high[at]:
-            return at
-    return len(low)
+    return len(os.path.commonprefix(texts))  # noqa: RUF071 - of characters
 
 
 def common_prefix(texts: Sequence[str]) -> str:
@@ -205,6 +202,12 @@ def mirror_of(opening: str) -> str:
             return word.sub(ends, opening, count=1)
     match = re.fullmatch(r"([<\[])([A-Za-z_][\w:.-]*)([>\]])", opening)
     return f"{match[1]}/{match[2]}{match[3]}" if match and match[1] + match[3] in ("<>", "[]") else ""
+
+
+def opening_of(closing: str) -> str:
+    """Return the marker of which this is the counterpart by its form; else ""."""
+    words = (re.sub(rf"(?<![A-Za-z]){ends}(?![A-Za-z])", begins, closing) for begins, ends in _WORDS_OF_PAIRS)
+    return next((each for each in (closing.replace("/", "", 1), *words) if mirror_of(each) == closing), "")
 
 
 _BEGINNINGS = re.compile(r"begin|start|open|prefix|^b(?=[a-z]*$)", re.IGNORECASE)

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 
 from toolgram.derive.comparing import common_prefix, markers_of, mirrors
-from toolgram.derive.conversation import CALLS, CONTENT, REASONING, Conversation
+from toolgram.derive.conversation import CONTENT, REASONING, Conversation
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import ContentMode, Part, ReasoningMode
 from toolgram.islands.escapes import ESCAPES
+from toolgram.observing.probes import CALLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def learn_content(conversation: Conversation, reasoning: Reasoning, after_calls:
         start = start.removeprefix(lead)
     mode, turn_start = ContentMode.ALWAYS_WRAPPED, ""
     if not start.strip():
-        mode, start, turn_start = ContentMode.PLAIN, "", start
+        unasked = conversation.body(conversation.turn(CONTENT, kwargs={}) or "").partition(CONTENT)[0]
+        mode, turn_start, start = ContentMode.PLAIN, start if unasked.strip() else unasked, ""
     end, turn_end = ("", after) if not start else _split_end(start, after, after_calls)
     conversation.found("C1", f"{mode.value}: {start!r} ... {end!r}", "what surrounds content", before, after)
     return Content(mode, start, end, turn_start, turn_end, lead)

@@ -22,7 +22,7 @@ from toolgram.derive.errors import TemplateError
 from toolgram.derive.rendering import ChatTemplate, Message
 from toolgram.derive.result import FailedProbe, MessageForm, Report
 from toolgram.limits import MAX_TURN
-from toolgram.observing.probes import Call, tool_of
+from toolgram.observing.probes import ALL_CALLS, CALLS, Call, tool_of
 
 USER, USER_AGAIN = "Wherefore glimmer quilps", "Yonder flitters mopt"
 CONTENT, CONTENT_AGAIN = "Briskzolves", "Nimbledwarfkin"  # without a blank, which may be escaped
@@ -30,34 +30,8 @@ REASONING = "Hushedkwarties"
 RESULT, NOBODY = "Zephyrous knoll", "quoxer"  # what a tool answers, and a role that no template knows
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
 EITHER = (False, True)
+TOOLS = {"typed": [tool_of(call) for call in ALL_CALLS], "text": [tool_of(call, "string") for call in ALL_CALLS]}
 SWITCHES = ("enable_thinking", "thinking", "think", "reasoning", "enable_reasoning", "thinking_mode")
-
-
-# Names, keys, values and ids of the probes: each unlike the others, unlike words, and without a blank.
-CALLS = (
-    Call("qzarnel_lookup", {"vostrik": "Kelmuth", "drimble": "Pazwick"}, "kWjwzQxTv"),
-    Call("yphose", {"ghelt": "Wobrin", "nuxal": "Tarquem"}, "mRpfbLdHs"),
-    Call("bexil_frum", {"cwight": "Sulvane", "fjorpel": "Ondrick"}, "tNcyvGgZq"),
-)
-TYPED = Call(
-    "tworple",
-    {
-        "zka_str": "Hexmor",
-        "zkb_int": 7041,
-        "zkc_num": 2.625,
-        "zkd_yes": True,
-        "zke_no": False,
-        "zkf_nil": None,
-        "zkg_arr": ["Vexly", 31, False],
-        "zkh_obj": {"nib": [1, True, None], "quon": {"u": "Ömar"}},
-        "zki_odd": "aé\"b\\c\n'd<e",
-        "zkz_end": "Jundra",
-    },
-    "sXvkdPnWy",
-)
-
-TOOLS = [tool_of(call) for call in (*CALLS, TYPED)]
-TEXT_TOOLS = [tool_of(call, "string") for call in (*CALLS, TYPED)]
 
 
 class Conversation:
@@ -70,6 +44,7 @@ class Conversation:
         self.form = MessageForm()
         self.phase = "start"
         self.header = ""
+        self.thinking: Mapping[str, Any] = {}  # the variables with which turns print their thoughts
         self._refused: set[str] = set()
         self._cuts: dict[tuple[str, str, str], str] = {}
 
@@ -85,7 +60,8 @@ class Conversation:
             blocks = [{"type": "thinking", "thinking": reasoning}]
             message["content"] = blocks + ([{"type": "text", "text": content}] if content else [])
         elif reasoning:
-            message |= dict.fromkeys(self.form.reasoning_keys, reasoning)
+            parts = [{"type": "text", "text": reasoning, "content": reasoning, "thinking": reasoning}]
+            message |= dict.fromkeys(self.form.reasoning_keys, parts if self.form.reasoning_in_parts else reasoning)
         for call in calls:
             arguments: Any = dict(call.arguments)
             if self.form.arguments_as_string:
@@ -121,7 +97,7 @@ class Conversation:
         )
 
     def _tools(self) -> list[Message] | None:
-        return {"typed": TOOLS, "text": TEXT_TOOLS}.get(self.form.tools)
+        return TOOLS.get(self.form.tools)
 
     def before_turn(self, kwargs: Mapping[str, Any] | None = None) -> str:
         """Return what is after the user's text when no generation prompt is asked for."""
@@ -143,7 +119,7 @@ class Conversation:
 
     def turn_or_error(self, message: Message, kwargs: Mapping[str, Any] | None = None) -> str:
         """Return the same for a given message. Raises TemplateError."""
-        user = self._message("user", USER)
+        user, kwargs = self._message("user", USER), self.thinking if kwargs is None else kwargs
         base = _after(self.render([user], kwargs=kwargs), USER)
         key = base, self._up_to_the_end([user, message], base, kwargs), self.opening(kwargs)
         if len(key[1]) - len(base) > MAX_TURN:
@@ -223,13 +199,15 @@ def forms(plain: MessageForm, **choices: Sequence[Any]) -> Iterator[MessageForm]
 
 def _content_problem(conversation: Conversation) -> TemplateError | None:
     """Return why an answer is not printed; None if it is."""
+    first: TemplateError | None = None
     for _ in range(4):
         try:
             turn = conversation.turn_or_error(conversation.assistant(CONTENT))
         except TemplateError as problem:
             conversation.refused(f"content, tools: {conversation.form.tools}", problem)
+            first = first or problem  # the others may come of what was defined
             if not _define_missing(conversation, problem):
-                return problem
+                return first
             continue
         if CONTENT in turn and not (conversation.form.content_in_blocks and re.search("['\"]text['\"]", turn)):
             return None
@@ -249,7 +227,8 @@ def _settled(conversation: Conversation) -> None:
 def _define_missing(conversation: Conversation, error: TemplateError) -> bool:
     """Define a variable that the template uses without asking whether it is there."""
     match, known = re.match(r"'(\w+)' is undefined", error.problem), conversation.form.variables
-    if match is None or match[1] not in conversation.template.names or match[1] in known:
+    clues = conversation.template.clues
+    if match is None or match[1] not in clues.names or match[1] in (*known, *clues.called):
         return False
     conversation.change(variables={**known, match[1]: ""})
     return True

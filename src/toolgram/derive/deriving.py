@@ -30,7 +30,7 @@ from toolgram.derive.messages import write_messages
 from toolgram.derive.rendering import ChatTemplate
 from toolgram.derive.report import DeriveReport, Found, Probe
 from toolgram.derive.result import DiffAnalysisResult, Tokens
-from toolgram.derive.synthesis import synthesise, text_alone, without_calls
+from toolgram.derive.synthesis import sketch, synthesise, text_alone, without_calls
 from toolgram.derive.unexplained import find_unexplained
 from toolgram.errors import FormatError
 from toolgram.formats import Format, grammar_home
@@ -184,7 +184,10 @@ def _synthesised(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Forma
             _ = fmt.program  # compiled now, so that it is refused now
             return fmt
         except (NotExpressible, TooManyWays, FormatError) as error:
-            problem = error.problem if isinstance(error, FormatError) else str(error)
+            problem = str(error)
+            if isinstance(error, FormatError):
+                found = " ".join(sketch(result.calls).split()) if result.calls else "no calls"
+                problem = f"what was found gives no format ({error.problem}); it is {found}"
             result.report.leave_unexplained(f"{lost}: {problem}")
     return read_format(text_alone(result, name, tokens))
 

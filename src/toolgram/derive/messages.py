@@ -10,24 +10,21 @@ prints alike (a text with and without blanks at its edges) are the same value.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from toolgram.derive.budget import look
 from toolgram.derive.comparing import markers_of
-from toolgram.derive.conversation import CALLS, CONTENT_AGAIN, REASONING, Conversation
+from toolgram.derive.conversation import CONTENT_AGAIN, REASONING, Conversation
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.rendering import ChatTemplate
-from toolgram.derive.result import ArgumentsStyle, Case, DiffAnalysisResult, ReasoningMode, Report, Written
-from toolgram.observing.probes import CITY, CODE, DOCS, NESTED, PING, Call
+from toolgram.derive.result import ArgumentsStyle, Case, DiffAnalysisResult, Part, ReasoningMode, Report, Written
+from toolgram.observing.probes import CALLS, CITY, CODE, DOCS, LOOKALIKE, NESTED, PING, SIGNS, Call
 
 _TEXT = "Good morning!\nIs 3 < 4, or {not}? `<tag>` [x] \u00fcber."
 _THOUGHT = "They greet me.\n\nLet me think it over."
 _ASKED = 'Is "a < b'  # the end of what the user said: no marker of the model's, though it looks like one
-_SIGNS = "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q"
-_MARKED = Call("run", {"code": _SIGNS, "language": "-"}, "pQ7rStU2v")
-_LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
 _SEED, _GENERATED = 20, 4
 _PIECES = (
     "plain", "two words", "\n", "\n\n", "  ", "\t", "\rx", "\x01", "\x1b[0m", '"', "'", "\\", "\\n", "&lt;",
@@ -46,9 +43,13 @@ CASES = (
     Case("content and two calls", _TEXT, None, (DOCS, CITY)),
     Case("nested arguments", calls=(NESTED,)),
     Case("code", calls=(CODE,)),
-    Case("text of signs", calls=(_MARKED,)),
-    Case("text that looks like JSON", calls=(_LOOKALIKE,)),
+    Case("text of signs", calls=(SIGNS,)),
+    Case("text that looks like JSON", calls=(LOOKALIKE,)),
     Case("no arguments", calls=(PING,)),
+    Case("long text", calls=(Call("run", {"code": "lorem ipsum dolor " * 9, "language": "x" * 90}, "cM5oLtF6e"),)),
+    Case("numbers", calls=(replace(NESTED, arguments={"query": "1.0", "limit": 10**15, "tags": [1e-7, -0.5, 1e22]}),)),
+    Case("one argument", calls=(replace(DOCS, arguments={"query": "owls"}),)),
+    Case("many calls", calls=tuple(replace(call, id=f"fP8rOwI{at:02}") for at, call in enumerate((CITY, DOCS) * 6))),
 )
 _OTHER_PROMPTS = ("content", "one call", "reasoning and content")
 
@@ -94,12 +95,6 @@ def _generated(result: DiffAnalysisResult) -> Iterator[Case]:
         yield Case(
             f"generated text {number + 1}", calls=(Call("run", {"code": code, "language": language}, "bL4nKsE5d"),)
         )
-    long = Call("run", {"code": "lorem ipsum dolor " * 9, "language": "x" * 90}, "cM5oLtF6e")
-    yield Case("long text", calls=(long,))
-    yield Case(
-        "numbers",
-        calls=(Call("docs.search", {"query": "1.0", "limit": 10**15, "tags": [1e-7, -0.5, 1e22]}, "dN6pMuG7f"),),
-    )
 
 
 def _endings(result: DiffAnalysisResult) -> Iterator[Case]:
@@ -118,86 +113,86 @@ class Writer:
     def __init__(self, template: ChatTemplate, result: DiffAnalysisResult) -> None:
         self.conversation, self.result = Conversation(template, Report()), result
         self.conversation.form, self.conversation.header = result.form, result.header
-        self._printed: dict[tuple[bool, bool, int], tuple[bool, bool]] = {}
+        self._printed: dict[tuple[str, bool, bool, int], tuple[bool, bool]] = {}
 
     def write(self, case: Case, prompt: str) -> Written:
         """Write a message after a prompt. Raises NotExpressible if the template does not print all of it."""
-        text = self.render(case)
+        text = self.render(case, prompt)
         if text is None:
             raise NotExpressible("the template refuses it")
-        key = bool(case.content), bool(case.reasoning), len(case.calls)
+        key = prompt, bool(case.content), bool(case.reasoning), len(case.calls)
         if key not in self._printed:
-            self._printed[key] = self._prints(case, text)
+            self._printed[key] = self._prints(case, text, prompt)
         whole, thinks = self._printed[key]
         if not whole:
             raise NotExpressible("the template does not print all of it")
-        output = self._cut(self._continued(text, thinks, case, prompt), case)
+        output = self._cut(self._continued(text, thinks, case, prompt), case, prompt)
         tail = _ASKED + self.result.prompts[prompt].before + self.result.prompts[prompt].text
-        return Written(case, prompt, tail, output, self._alike(case, text))
+        return Written(case, prompt, tail, output, self._alike(case, text, prompt))
 
-    def render(self, case: Case) -> str | None:
-        """Render a message; None if the template refuses it."""
-        return self.conversation.turn(case.content, case.reasoning, case.calls)
+    def render(self, case: Case, prompt: str) -> str | None:
+        """Render a message with the variables of a prompt; None if the template refuses it."""
+        variables = self.result.prompts[prompt].variables
+        return self.conversation.turn(case.content, case.reasoning, case.calls, variables)
 
-    def _prints(self, case: Case, text: str) -> tuple[bool, bool]:
+    def _prints(self, case: Case, text: str, prompt: str) -> tuple[bool, bool]:
         """Return whether the rendering changes with every part but a thought, and whether it changes with that."""
         calls = case.calls
-        others = [replace(case, calls=(*calls[:at], CALLS[0], *calls[at + 1 :])) for at in range(len(calls))]
+        places = {0, 1, len(calls) - 1} & set(range(len(calls)))
+        others = [replace(case, calls=(*calls[:at], CALLS[0], *calls[at + 1 :])) for at in places]
         others += [replace(case, content=CONTENT_AGAIN)] if case.content else []
-        thinks = bool(case.reasoning) and self.render(replace(case, reasoning=REASONING)) != text
-        return all(self.render(other) != text for other in others), thinks
+        thinks = bool(case.reasoning) and self.render(replace(case, reasoning=REASONING), prompt) != text
+        return all(self.render(other, prompt) != text for other in others), thinks
 
-    def _alike(self, case: Case, text: str) -> Case | None:
+    def _alike(self, case: Case, text: str, prompt: str) -> Case | None:
         """Return another message that is rendered as this one is: without what is null, without blanks at edges, or
         with its content as a thought."""
         others = [replace(case, content=None, reasoning=case.content)] if case.calls and not case.reasoning else []
         for changed in zip(*(_changed(call.arguments) for call in case.calls), strict=True):
             calls = (replace(call, arguments=each) for call, each in zip(case.calls, changed, strict=True))
             others.append(replace(case, calls=tuple(calls)))
-        return next((other for other in others if other != case and self.render(other) == text), None)
+        return next((other for other in others if other != case and self.render(other, prompt) == text), None)
 
     def _continued(self, text: str, thinks: bool, case: Case, prompt: str) -> str:
-        """Return what a model writes for this message after the generation prompt of that name.
-
-        If the prompt opens a thought that the template does not print, the thought is closed as the findings say, and
-        the turn without reasoning follows.
-        """
+        """Return what a model writes after a prompt. A thought that no turn prints is written as the findings say."""
         written, opened = self.result.prompts[prompt].text, self.result.prompts[prompt].opened
         end, answer = self.result.markers.reasoning_end, self.result.markers.content_start.strip()
         if case.reasoning and not thinks and not (opened.strip() and end.strip()):
-            raise NotExpressible("the template prints no thought")
-        if answer and opened.strip().endswith(answer):
-            return text[len(written) :] if text.startswith(written) else _in_answer(text, answer, case.reasoning)
+            return self._dropped(case.reasoning, replace(case, reasoning=None), prompt)
         rest = text[len(written) :]
         begins = text.startswith(written) and (thinks or not case.reasoning)
+        if answer and opened.strip().endswith(answer):
+            if not begins and (case.reasoning or answer not in text):
+                raise NotExpressible("the prompt opens content, and no thought comes before it")
+            return rest if begins else text.partition(answer)[2]
         closed = not opened.strip() or end.strip() in opened  # no thought is open
         if begins and (closed or self.result.markers.content_lead or end.strip() in rest):
             return rest
         shown = text if thinks and closed else None
-        body = self.conversation.body(shown or self.render(replace(case, reasoning=None)) or "")
+        body = self.conversation.body(shown or self.render(replace(case, reasoning=None), prompt) or "")
         if closed:
             return body
-        for start in (opened, opened.strip()):
-            body = body.removeprefix(start)
-        return (case.reasoning or "") + end + body.removeprefix(end)
+        rest = body.removeprefix(opened).removeprefix(opened.strip())
+        return (case.reasoning or "") + end + rest.removeprefix(end)
 
-    def _cut(self, output: str, case: Case) -> str:
+    def _dropped(self, thought: str, case: Case, prompt: str) -> str:
+        """Return a thought as the findings say, as no turn prints one, and the turn without it."""
+        markers, text = self.result.markers, self.conversation.body(self.render(case, prompt) or "")
+        if not markers.reasoning_end or any(Part.REASONING in shape.parts for shape in self.result.shapes.values()):
+            raise NotExpressible("the template prints no thought")
+        return markers.reasoning_start + thought + markers.reasoning_end + text
+
+    def _cut(self, output: str, case: Case, prompt: str) -> str:
         """Return the output as far as a server passes it on: up to the token that ends the turn."""
         result = self.result
-        for end in (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end):
+        ends = (result.turn_end_after_calls if case.calls else result.turn_end, result.turn_end)
+        for end in (*ends, result.prompts[prompt].before):  # which may come after any message
             if end and output.endswith(end):
                 stop = markers_of(end)[:1]
                 return output[: len(output) - len(end)] + (end[: end.index(stop[0])] if stop else end)
         token = self.conversation.template.tokens["eos_token"]
         before, _, after = output.rpartition(token) if token else ("", "", output)
         return output if after.strip() else before or output
-
-
-def _in_answer(turn: str, answer: str, reasoning: str | None) -> str:
-    """Return the rest of a turn after the marker that opens content, which the prompt has written."""
-    if reasoning or answer not in turn:
-        raise NotExpressible("the prompt opens content, and no thought comes before it")
-    return turn.partition(answer)[2]
 
 
 def _changed(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -220,8 +215,3 @@ def shown_outputs(result: DiffAnalysisResult, most: int = 3) -> list[str]:
         if len(found) < most and not (found and not each.case.calls):
             found.append(each.output)
     return found
-
-
-def outputs_of(written: Sequence[Written], calls: bool) -> str:
-    """Return all outputs with calls, or without."""
-    return "".join(each.output for each in written if bool(each.case.calls) is calls)

@@ -12,12 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from toolgram.derive.comparing import common_prefix, compare, first_marker, markers_of, mirror_of, mirrors
-from toolgram.derive.conversation import CALLS, CONTENT, REASONING, REASONING_KEYS, SWITCHES, Conversation
+from toolgram.derive.comparing import common_prefix, compare, first_marker, markers_of, mirror_of, mirrors, opening_of
+from toolgram.derive.conversation import CONTENT, EITHER, REASONING, REASONING_KEYS, SWITCHES, Conversation
 from toolgram.derive.errors import TemplateError
 from toolgram.derive.result import ReasoningMode
 from toolgram.islands.escapes import ESCAPES
+from toolgram.observing.probes import CALLS
 
+_SIGNS = re.compile(r"[^\w\s].*[^\w\s]")
 _ROLE = re.compile(r"assistant|model|bot\b", re.IGNORECASE)
 UNSET, ON, OFF = "unset", "on", "off"
 
@@ -31,22 +33,45 @@ class Reasoning:
     end: str = ""
 
 
-def settle_reasoning(conversation: Conversation, with_calls: bool) -> bool:
-    """Find the form in which the template prints reasoning; return False if it prints none."""
-    for keys in (REASONING_KEYS, *((key,) for key in REASONING_KEYS)):
-        conversation.change(reasoning_keys=keys)
+def settle_reasoning(conversation: Conversation, with_calls: bool, switch: str) -> bool:
+    """Find the form, and the setting, in which the template prints reasoning; return False if it prints none."""
+    clues, plain = conversation.template.clues, conversation.form
+    keys = tuple(dict.fromkeys((*REASONING_KEYS, *clues.keys)))
+    if _prints(conversation, keys, with_calls) or _prints_blocks(conversation):
+        return True
+    settings = sorted(clues.settings, key=lambda each: switch not in each)
+    for setting, parts in (({}, True), *((each, False) for each in settings)):
+        conversation.thinking, conversation.form = setting, replace(plain, reasoning_in_parts=parts)
+        if _prints(conversation, keys, with_calls):
+            conversation.found("R1", f"thoughts are printed with {setting}", "no turn prints one without")
+            if not setting.keys() <= set(SWITCHES) or list(setting.values()) != [True]:  # no switch: it is always set
+                conversation.thinking = {}
+                conversation.change(variables={**plain.variables, **setting})
+            return True
+    conversation.thinking, conversation.form = {}, replace(plain, reasoning_keys=REASONING_KEYS)
+    return False
+
+
+def _prints(conversation: Conversation, keys: tuple[str, ...], with_calls: bool) -> bool:
+    """Find those of these keys under which a thought is printed once; return False if it never is."""
+    for chosen in (keys, *((key,) for key in keys)):
+        conversation.change(reasoning_keys=chosen)
         turns = [conversation.turn(CONTENT, REASONING)]
         turns += [conversation.turn(None, REASONING, CALLS[:1])] if with_calls else []
-        counts = [turn.count(REASONING) for turn in turns if turn is not None]
-        if None not in turns and max(counts) == 1:
-            return True
-        if None not in turns and max(counts) == 0:
-            break
+        most = max(turn.count(REASONING) for turn in (*turns, "") if turn is not None)
+        if None not in turns and most < 2:
+            return most == 1
+    return False
+
+
+def _prints_blocks(conversation: Conversation) -> bool:
+    """Return whether a thought is printed that is a block of the content."""
+    plain = conversation.form
     conversation.change(reasoning_in_blocks=True)
     turn = ESCAPES["html"].decoded(conversation.turn(CONTENT, REASONING) or "")
     if REASONING in turn and CONTENT in turn and "'type'" not in turn and '"type"' not in turn:
         return True
-    conversation.change(reasoning_in_blocks=False, reasoning_keys=REASONING_KEYS)
+    conversation.form = plain
     return False
 
 
@@ -54,7 +79,7 @@ def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
     """Return the switch of thinking, if there is one, and the generation prompts without it, on and off."""
     prompts = {UNSET: conversation.opening()}
     for switch in SWITCHES:
-        if switch not in conversation.template.names:
+        if switch not in conversation.template.clues.names:
             continue
         try:
             on, off = conversation.opening({switch: True}), conversation.opening({switch: False})
@@ -63,7 +88,8 @@ def find_prompts(conversation: Conversation) -> tuple[str, dict[str, str]]:
         except TemplateError as error:
             conversation.refused(f"{switch} on and off", error)
             continue
-        if on != off:
+        turns = {conversation.turn(CONTENT, REASONING, (), {switch: each}) for each in EITHER}
+        if on != off or len(turns) > 1 or switch in conversation.thinking:
             return switch, {**prompts, ON: on, OFF: off}
     return "", prompts
 
@@ -184,7 +210,7 @@ def _from_prompt_alone(conversation: Conversation, prompt: tuple[str, str], open
     start, end = prompt
     called = conversation.body(conversation.turn(None, None, CALLS[:1]) or "")
     if not start.strip() or called.startswith(start + CALLS[0].name):  # it opens a call
-        return Reasoning(ReasoningMode.NONE)
+        return _from_cuts(conversation)
     if not end.strip():
         end = _from_mirror(conversation, start)
     if not end.strip():
@@ -199,12 +225,32 @@ def _from_mirror(conversation: Conversation, start: str) -> str:
     if not markers or (not conversation.header.strip() and _ROLE.search(start)):
         return ""  # a role header that no turn has is no thought
     end = mirror_of(markers[-1])
-    answer = f"{start}{REASONING}{end}\n\n{CONTENT}"
-    turns = (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer)))
-    if end and not any(turn and CONTENT in turn and REASONING not in turn for turn in turns):  # an answer is cut there
+    if end and not _is_cut(conversation, start, end):
         conversation.found("R2", f"reasoning ends at {end!r}", f"it is the counterpart of {start.strip()!r}", start)
         conversation.warn(f"the prompt opens {start.strip()!r} and no turn shows its end; it is taken to be {end!r}")
     return end
+
+
+def _is_cut(conversation: Conversation, start: str, end: str) -> bool:
+    """Return whether the template drops what is between these markers at the beginning of an answer."""
+    answer = f"{start}{REASONING}{end}\n\n{CONTENT}"
+    turns = (conversation.turn(answer), conversation.turn_in_history(conversation.assistant(answer)))
+    return any(turn and CONTENT in turn and REASONING not in turn for turn in turns)
+
+
+def _from_cuts(conversation: Conversation) -> Reasoning:
+    """Return the form of a thought that the template drops from an answer: it ends at a text that the source has."""
+    clues = conversation.template.clues
+    for end in filter(_SIGNS.search, clues.cuts):
+        start = opening_of(end)
+        if _is_cut(conversation, start, end) and end in clues.thought_ends:
+            conversation.found("R2", f"reasoning ends at {end!r}", "an answer loses what is before it")
+            return Reasoning(ReasoningMode.TAG_BASED, start, end)
+        if _is_cut(conversation, start, end):
+            conversation.leave_unexplained(f"the template cuts an answer at {end!r}; what is before that is not known")
+    for end in clues.thought_ends:
+        conversation.leave_unexplained(f"the source has {end!r}, and no turn printed a thought")
+    return Reasoning(ReasoningMode.NONE)
 
 
 def _mode(found: Reasoning, opened: Mapping[str, str]) -> ReasoningMode:

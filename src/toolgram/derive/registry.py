@@ -6,13 +6,11 @@ A call that is JSON when its slots are filled is JSON-native, and its keys are r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolgram.derive.arguments import json_value, positions, python_dict
 from toolgram.derive.content import Content
-from toolgram.derive.conversation import CALLS
 from toolgram.derive.python_skeleton import is_python
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import (
@@ -25,6 +23,7 @@ from toolgram.derive.result import (
     ToolFormat,
     filled,
 )
+from toolgram.observing.probes import CALLS
 
 _NAME, _ID, _INDEX = "qname", "qid", "907"
 _HOLDING = (Slot.NAME, Slot.ARGUMENTS)
@@ -34,20 +33,12 @@ def name_markers(
     reasoning: Reasoning, content: Content, calls: CallsFormat | None
 ) -> tuple[MarkerRegistry, JsonFields, ToolFormat]:
     """Return the markers, JSON fields and tool format that follow from the findings."""
-    around: dict[str, str] = {
-        "reasoning_start": reasoning.start,
-        "reasoning_end": reasoning.end,
-        "content_start": content.start,
-        "content_end": content.end,
-        "content_lead": content.lead,
-    }
+    around = {"reasoning_start": reasoning.start, "reasoning_end": reasoning.end, "content_lead": content.lead}
+    around |= {"content_start": content.start, "content_end": content.end}
     if calls is None:
         return MarkerRegistry(**around), JsonFields(), ToolFormat.NONE
-    around |= {
-        "tool_section_start": calls.section_start,
-        "tool_section_end": calls.section_end,
-        "call_separator": calls.separator,
-    }
+    around |= {"tool_section_start": calls.section_start, "tool_section_end": calls.section_end}
+    around["call_separator"] = calls.separator
     found = _json_call(calls)
     if found is not None:
         start, end, fields = found
@@ -104,12 +95,8 @@ def _walk(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
 
 
 def _is_arguments(item: Any) -> bool:
-    if isinstance(item, str):
-        try:
-            return bool(json.loads(item) == CALLS[0].arguments)
-        except ValueError:
-            return False
-    return bool(item == CALLS[0].arguments)
+    found = json_value(item, 0) if isinstance(item, str) else (item, 0)
+    return found is not None and bool(found[0] == CALLS[0].arguments)
 
 
 def _tag_markers(calls: CallsFormat) -> dict[str, str]:

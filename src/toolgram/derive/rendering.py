@@ -18,6 +18,7 @@ from jinja2 import nodes
 from jinja2.exceptions import SecurityError
 
 from toolgram.derive.budget import CLOCK, keep, look, stop, time_left
+from toolgram.derive.clues import Clues
 from toolgram.derive.errors import CostlyTemplate, OutOfBudget, TemplateError
 from toolgram.derive.sandbox import Environment, instrument
 from toolgram.limits import MAX_RENDERING, MAX_TEMPLATE, RENDERING_SECONDS
@@ -35,7 +36,7 @@ Message = dict[str, Any]
 class ChatTemplate:
     """A compiled chat template.
 
-    `names` are all the names it reads; `renders` counts its renderings.
+    `clues` are what its source reads; `renders` counts its renderings.
     """
 
     def __init__(self, source: str, bos_token: str, eos_token: str, kwargs: Mapping[str, Any] | None = None) -> None:
@@ -54,7 +55,7 @@ class ChatTemplate:
             tree = self.environment.parse(source)
             look()
             parts = list(tree.find_all(nodes.Node))
-            self.names = {part.name for part in parts if isinstance(part, nodes.Name) and part.ctx == "load"}
+            self.clues = Clues(parts, self.environment.globals)
             instrument(parts)
             look()
             code = self.environment.compile(tree)

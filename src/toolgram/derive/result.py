@@ -229,12 +229,13 @@ class GenerationPrompt:
     """The tail of the prompt that the template writes for the assistant, split into role header and what follows.
 
     `opened` is what follows: text that belongs to the model's output and that the prompt has already written. `before`
-    is what is between the user's text and all of it.
+    is what is between the user's text and all of it. `variables` are those with which it is written.
     """
 
     text: str
     opened: str
     before: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +244,7 @@ class MessageForm:
 
     empty_content: str | None = ""  # what is written if there is no content
     reasoning_keys: tuple[str, ...] = ()
+    reasoning_in_parts: bool = False  # reasoning is a list of objects with a text
     content_in_blocks: bool = False  # content is a list of blocks of the type "text"
     reasoning_in_blocks: bool = False  # content is a list of blocks, one of them of the type "thinking"
     arguments_as_string: bool = False

@@ -32,20 +32,9 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
 
+from toolgram import limits
 from toolgram.derive.budget import CLOCK
 from toolgram.derive.errors import CostlyTemplate, TemplateError
-from toolgram.limits import (
-    LIST_WORK,
-    MAX_BITS,
-    MAX_SEARCHED,
-    MAX_SIZE,
-    MAX_TEMPLATE_TOKENS,
-    MAX_TOLLS,
-    MAX_WEIGHT,
-    MAX_WIDTH,
-    MAX_WORK,
-    PART_WEIGHT,
-)
 
 _LOOK_AT_CLOCK = 64  # tolls between two looks
 _LARGE = 10_000  # work that is a reason to look
@@ -91,10 +80,10 @@ class Meter:
         """Count a step that handles so many characters or parts. Raises CostlyTemplate if that is too much."""
         self.tolls += 1
         self.work += work
-        if self.tolls > MAX_TOLLS:
-            raise CostlyTemplate(f"runs through more than {MAX_TOLLS} rounds of loops and calls")
-        if self.work > MAX_WORK:
-            raise CostlyTemplate(f"handles more than {MAX_WORK} characters")
+        if self.tolls > limits.MAX_TOLLS:
+            raise CostlyTemplate(f"runs through more than {limits.MAX_TOLLS} rounds of loops and calls")
+        if self.work > limits.MAX_WORK:
+            raise CostlyTemplate(f"handles more than {limits.MAX_WORK} characters")
         if (work > _LARGE or self.tolls % _LOOK_AT_CLOCK == 0) and CLOCK() > self.deadline:
             raise CostlyTemplate("takes too long to render")
         return True  # it may be a condition
@@ -119,9 +108,9 @@ class Meter:
             elif isinstance(value, int):
                 total += value.bit_length() // 4
             pending.extend(inner)
-            total += PART_WEIGHT
-            if total + len(pending) * PART_WEIGHT > MAX_WEIGHT:
-                raise CostlyTemplate(f"handles a value of more than {MAX_WEIGHT // PART_WEIGHT} parts")
+            total += limits.PART_WEIGHT
+            if total + len(pending) * limits.PART_WEIGHT > limits.MAX_WEIGHT:
+                raise CostlyTemplate(f"handles a value of more than {limits.MAX_WEIGHT // limits.PART_WEIGHT} parts")
         self.pay(total)
         return total
 
@@ -137,8 +126,8 @@ class _Generation(Extension):
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         for at, token in enumerate(stream):
-            if at > MAX_TEMPLATE_TOKENS:
-                raise CostlyTemplate(f"has more than {MAX_TEMPLATE_TOKENS} words and signs", token.lineno)
+            if at > limits.MAX_TEMPLATE_TOKENS:
+                raise CostlyTemplate(f"has more than {limits.MAX_TEMPLATE_TOKENS} words and signs", token.lineno)
             yield token
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
@@ -184,10 +173,10 @@ class Environment(ImmutableSandboxedEnvironment):
     def _made(self, value: Any) -> Any:
         """Return what an operation has made: its own size counts, what is in it was made before."""
         if isinstance(value, (str, bytes, list, tuple, dict)):
-            if len(value) > MAX_SIZE:
-                raise CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
-            self.meter.pay(len(value) if isinstance(value, (str, bytes)) else len(value) * PART_WEIGHT)
-        elif isinstance(value, int) and value.bit_length() > MAX_BITS:
+            if len(value) > limits.MAX_SIZE:
+                raise CostlyTemplate(f"builds a text or list longer than {limits.MAX_SIZE}")
+            self.meter.pay(len(value) if isinstance(value, (str, bytes)) else len(value) * limits.PART_WEIGHT)
+        elif isinstance(value, int) and value.bit_length() > limits.MAX_BITS:
             raise CostlyTemplate("computes a number beyond the limit")
         return value
 
@@ -232,7 +221,7 @@ class Environment(ImmutableSandboxedEnvironment):
             __obj = __self.wrap_str_format(__obj) or __obj
         elif isinstance(owner, (list, dict)):
             meter.weigh(owner)
-            if isinstance(owner, list) and len(owner) + sum(map(_size, args)) > MAX_WIDTH + 1:
+            if isinstance(owner, list) and len(owner) + sum(map(_size, args)) > limits.MAX_WIDTH + 1:
                 raise CostlyTemplate("builds a list beyond the limit")
         return __self._made(super().call(__context, __obj, *args, **kwargs))
 
@@ -312,7 +301,7 @@ def _work_of(node: nodes.Node) -> int:
         return len(node.data)
     if isinstance(node, (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)):
         return 0  # which pay for their own
-    own = LIST_WORK if isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) else 0
+    own = limits.LIST_WORK if isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) else 0
     return own + sum(map(_work_of, node.iter_child_nodes()))
 
 
@@ -323,28 +312,29 @@ def _filtered(node: nodes.Expr | None, name: str, line: int) -> Any:
 
 
 def _too_long() -> CostlyTemplate:
-    return CostlyTemplate(f"builds a text or list longer than {MAX_SIZE}")
+    return CostlyTemplate(f"builds a text or list longer than {limits.MAX_SIZE}")
 
 
 def _check_product(left: Any, right: Any) -> None:
     for value, times in ((left, right), (right, left)):
-        if isinstance(value, (str, bytes, list, tuple)) and isinstance(times, int) and len(value) * times > MAX_SIZE:
+        repeats = isinstance(value, (str, bytes, list, tuple)) and isinstance(times, int)
+        if repeats and len(value) * times > limits.MAX_SIZE:
             raise _too_long()
-    if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
+    if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > limits.MAX_BITS:
         raise CostlyTemplate("computes a number beyond the limit")
 
 
 def _check_power(left: Any, right: Any) -> None:
     if not isinstance(right, (int, float)) or abs(right) > 64:
         raise CostlyTemplate("raises a number to a power beyond the limit")
-    if isinstance(left, int) and left.bit_length() * abs(right) > MAX_BITS:
+    if isinstance(left, int) and left.bit_length() * abs(right) > limits.MAX_BITS:
         raise CostlyTemplate("computes a number beyond the limit")
 
 
 def _check_width(text: str) -> None:
     """Check a format's own numbers: none too large, nor all together."""
     numbers = "".join(c if c in "0123456789" else " " for c in text).split()
-    if any(len(digits) > 5 for digits in numbers) or sum(map(int, numbers)) > MAX_SIZE:
+    if any(len(digits) > 5 for digits in numbers) or sum(map(int, numbers)) > limits.MAX_SIZE:
         raise CostlyTemplate("formats to a width beyond the limit")
 
 
@@ -354,7 +344,7 @@ def _check_fields(text: str, weight: int) -> None:
     _check_width(" ".join(widths))
     if any("{" in width for width in widths):
         raise CostlyTemplate("formats to a width beyond the limit")
-    if len(widths) * weight > MAX_SIZE:
+    if len(widths) * weight > limits.MAX_SIZE:
         raise _too_long()
 
 
@@ -364,9 +354,9 @@ def _check_percent(pattern: str | bytes, values: Any, weight: int) -> None:
     _check_width(text)
     given = values if isinstance(values, tuple) else (values,)
     stars = text.count("*")
-    if stars and any(isinstance(each, int) and abs(each) * stars > MAX_SIZE for each in given):
+    if stars and any(isinstance(each, int) and abs(each) * stars > limits.MAX_SIZE for each in given):
         raise CostlyTemplate("formats to a width beyond the limit")
-    if isinstance(values, dict) and text.count("%") * weight > MAX_SIZE:
+    if isinstance(values, dict) and text.count("%") * weight > limits.MAX_SIZE:
         raise _too_long()
 
 
@@ -374,11 +364,11 @@ def _check(name: str, value: Any, given: Sequence[Any]) -> None:
     """Check what a filter or a method would make of a value and its arguments, all of which are weighed."""
     if name in _COUNTING and any(map(_is_beyond, given)):
         raise CostlyTemplate(f"pads or cuts beyond the limit, with {name!r}")
-    if name in _NOT_LINEAR and _size(value) + sum(map(_size, given)) > MAX_SEARCHED:
-        raise CostlyTemplate(f"gives more than {MAX_SEARCHED} characters to {name!r}")
-    if name in _SEARCHING and _size(value) * max(map(_size, given), default=0) > 100 * MAX_SIZE:
+    if name in _NOT_LINEAR and _size(value) + sum(map(_size, given)) > limits.MAX_SEARCHED:
+        raise CostlyTemplate(f"gives more than {limits.MAX_SEARCHED} characters to {name!r}")
+    if name in _SEARCHING and _size(value) * max(map(_size, given), default=0) > 100 * limits.MAX_SIZE:
         raise CostlyTemplate("searches a text for too much")
-    if name in _MAKING and _MAKING[name](value, given) > MAX_SIZE:
+    if name in _MAKING and _MAKING[name](value, given) > limits.MAX_SIZE:
         raise _too_long()
 
 
@@ -423,7 +413,8 @@ _MAKING: Mapping[str, Callable[[Any, Sequence[Any]], int]] = {
 
 
 def _is_beyond(value: Any) -> bool:
-    return (isinstance(value, int) and abs(value) > MAX_WIDTH) or (isinstance(value, str) and len(value) > MAX_WIDTH)
+    size = abs(value) if isinstance(value, int) else len(value) if isinstance(value, str) else 0
+    return size > limits.MAX_WIDTH
 
 
 def _size(value: Any) -> int:

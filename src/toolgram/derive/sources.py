@@ -9,8 +9,6 @@ A tokenizer without a template writes messages by itself; there a format is take
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +23,6 @@ from toolgram.late_imports import install_line
 from toolgram.limits import MAX_TOKENIZER_FILE
 
 PREFERRED = ("tool_use", "default")  # of several templates
-_MODEL = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)?")
 _PLACES = "; it would be in chat_template.jinja, in tokenizer_config.json, or in a GGUF file of the model"
 _CONTROL = 3  # the type of a special token in a GGUF file
 
@@ -130,25 +127,6 @@ def tokenizer_source(place: str, config: Mapping[str, Any]) -> Source:
     """Return what the JSON of a tokenizer says by itself."""
     bos_token, eos_token = (_text(config.get(key)) for key in ("bos_token", "eos_token"))
     return Source(place, _named(config.get("chat_template")), bos_token, eos_token)
-
-
-def download_cache() -> Path:
-    """Return the folder in which Hugging Face's tools keep what they download."""
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
-
-
-def downloaded(model: str) -> Path | None:
-    """Return the folder of a model (`Qwen/Qwen3-8B`) in the cache: its main revision, or else the newest."""
-    if not _MODEL.fullmatch(model):
-        return None
-    place = download_cache() / f"models--{model.replace('/', '--')}"
-    try:
-        revision = (place / "refs" / "main").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        revision = ""
-    folders = sorted(place.glob("snapshots/*/"), key=lambda each: (each.name == revision, each.stat().st_mtime))
-    return folders[-1] if folders else None
 
 
 def from_gguf(path: str | Path, *, variant: str | None = None, **options: Any) -> Format:

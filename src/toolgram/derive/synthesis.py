@@ -47,13 +47,13 @@ def without_calls(result: DiffAnalysisResult, name: str, tokens: Tokens) -> Form
     builder = FormatBuilder(name, title=f"Derived: {name}")
     _describe(builder, result, tokens, TextSkeleton(builder, result, tokens).finish([], calls=False))
     if result.calls is not None:
-        builder.comment += "\nNot read yet: calls. Complete the rules with what is known of them.\n" + _sketch(
+        builder.comment += "\nNot read yet: calls. Complete the rules with what is known of them.\n" + sketch(
             result.calls
         )
     return builder
 
 
-def _sketch(calls: CallsFormat) -> str:
+def sketch(calls: CallsFormat) -> str:
     """Return what is known of calls that no skeleton writes: the texts and slots of one, and what is around it."""
     lines = [f"  a call: {shown(calls.pattern)}"]
     lines += [f"  before all calls: {calls.section_start!r}, after them: {calls.section_end!r}"]
@@ -65,16 +65,8 @@ def _sketch(calls: CallsFormat) -> str:
 
 def text_alone(result: DiffAnalysisResult, name: str, tokens: Tokens) -> FormatBuilder:
     """Return a format that takes everything for content."""
-    nothing = replace(
-        result,
-        reasoning_mode=ReasoningMode.NONE,
-        content_mode=ContentMode.PLAIN,
-        markers=MarkerRegistry(),
-        shapes={},
-        calls=None,
-        escaped={},
-    )
-    return without_calls(nothing, name, tokens)
+    plain = replace(result, reasoning_mode=ReasoningMode.NONE, content_mode=ContentMode.PLAIN, calls=None)
+    return without_calls(replace(plain, markers=MarkerRegistry(), shapes={}, escaped={}), name, tokens)
 
 
 def _is_json(result: DiffAnalysisResult) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 from toolgram.derive.arguments import find_object, learn_values, style_of
 from toolgram.derive.comparing import common_prefix, common_suffix, find_slots, markers_of, split_junction
 from toolgram.derive.content import Content, split_turn_end, without_empty_reasoning
-from toolgram.derive.conversation import CALLS, CONTENT, EITHER, REASONING, TYPED, Conversation, forms
+from toolgram.derive.conversation import CONTENT, EITHER, REASONING, Conversation, forms
 from toolgram.derive.reading import Reading, find_counters, read_calls, widened, with_counters
 from toolgram.derive.reasoning import Reasoning
 from toolgram.derive.result import (
@@ -33,7 +33,7 @@ from toolgram.derive.result import (
     framed,
     shown,
 )
-from toolgram.observing.probes import Call
+from toolgram.observing.probes import CALLS, TYPED, Call
 
 _READABLE = (ArgumentsStyle.JSON, ArgumentsStyle.TAGGED, ArgumentsStyle.JSON_STRING)
 

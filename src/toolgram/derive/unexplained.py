@@ -13,6 +13,7 @@ from toolgram.derive.analysis import TOLD_RESULTS, TOLD_TOOLS
 from toolgram.derive.candidates import Candidate
 from toolgram.derive.python_skeleton import is_lossy, is_python
 from toolgram.derive.result import CallsFormat, DiffAnalysisResult, Part, ReasoningMode, ToolFormat, ValueEncoding
+from toolgram.observing.probes import CALLS
 
 _PRINTED = (ReasoningMode.TAG_BASED, ReasoningMode.DELIMITER, ReasoningMode.TOOLS_ONLY)
 
@@ -37,7 +38,8 @@ def _unprinted(result: DiffAnalysisResult, taken: Candidate) -> Iterator[str]:
     if taken.shipped:
         yield f"the template prints no calls: that they are those of {taken.shipped} is taken from what it tells"
     elif result.prints_calls == "refused":
-        yield "the template refused every message with calls; how they are written is not known"
+        why = next((each.error for each in result.report.failed if CALLS[0].name in each.asked), "")
+        yield f"the template refused every message with calls; how they are written is not known ({why})"
     elif TOLD_TOOLS in result.instructions:
         yield "the template tells the model of tools and prints no calls; how they are written is not known"
     elif TOLD_RESULTS in result.instructions:

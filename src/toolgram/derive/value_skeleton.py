@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from toolgram.derive.errors import NotExpressible
 from toolgram.derive.format_builder import FormatBuilder, Path, class_of, one_of, pieces
@@ -302,11 +303,15 @@ def _frames(form: ArgumentsFormat) -> list[Frame]:
         if style.encoding not in _UNWRITTEN:
             found.setdefault((style.before, style.after), {})[kind] = style.encoding
     if not found:
-        raise NotExpressible("no argument could be read")
+        raise NotExpressible("what is around the value of an argument depends on the value, or no value is written")
     echo = _echo_of(form)
     escaped = next(iter(form.values.values())).escaped
     read = [_frame(before, after, kinds, echo, len(found), escaped) for (before, after), kinds in found.items()]
     frames = list({(each.before, each.after): each for each in sorted(read, key=lambda each: each.alone)}.values())
+    for one, other in pairwise(sorted(frames, key=lambda each: each.before)):
+        if one.before == other.before:
+            ends = f"{one.after!r} or {other.after!r}"
+            raise NotExpressible(f"what {one.before!r} opens is closed by {ends}, which depends on the value")
     text = form.values.get("string")
     if text is not None and text.wrapped is not None and echo is None:
         opening, closing = text.before + text.wrapped[0], text.wrapped[1] + text.after

@@ -82,7 +82,7 @@ class Model:
     def takes_tools(self) -> bool:
         """Whether the template tells the model about tools, and its calls can be read."""
         calls = any("name" in each.actions for each in self.fmt.spec.transitions)
-        return calls and "tools" in self._template.names
+        return calls and "tools" in self._template.clues.names
 
     @property
     def _analysis(self) -> Any:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from toolgram.spec.vocabulary import value_type
 
@@ -104,11 +104,6 @@ class MarkedValue(Value, Protocol):
 
     def finish(self) -> str:
         """Return the JSON that the closing marker makes certain."""
-
-
-def all_count(text: str, begin: int, end: int) -> bool:
-    """Return True: with no token ids known, each quote or tag of a notation in `text` counts."""
-    return True
 
 
 _ISLANDS = {  # loaded when first needed: most formats need one or two
@@ -195,15 +190,4 @@ def load_island(data: Any) -> Island | None:
     if data is None:
         return None
     name, dumped = data
-    island: Island = island_class(name).load(dumped)
-    return island
-
-
-def dump_types(types: Types) -> list[str] | None:
-    """Return the types of a value as JSON-able data."""
-    return None if types is None else sorted(types)
-
-
-def load_types(data: list[Any] | None) -> Types:
-    """Load what `dump_types` returned."""
-    return None if data is None else frozenset(data)
+    return cast(Island, island_class(name).load(dumped))

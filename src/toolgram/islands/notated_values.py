@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import all_count, dump_types, load_types
 from toolgram.islands.held_text import overlap
 from toolgram.islands.python_tokens import string_as_json
 from toolgram.islands.tagged_values import TaggedValue
@@ -68,7 +68,7 @@ class NotatedScanner:
     def __init__(self, quotes: tuple[str, ...], types: Types = None) -> None:
         self._quotes = quotes
         self._types = types
-        self.counts = all_count
+        self.counts: Callable[[str, int, int], bool] = lambda *place: True  # whether a quote is one, by its id
         self.odd = False
         self.tail = 0  # characters that the last `read` took after those that wrote `out`
         self._state = self._was = VALUE
@@ -363,14 +363,14 @@ class NotatedScanner:
 
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
-        types = None if self.stack or self._state != VALUE else dump_types(self._types)
+        types = sorted(self._types) if self._types is not None and self._state == VALUE and not self.stack else None
         return [*self._quotes, self._state, self.stack, types, self.odd, bool(self._lead), bool(self.repairs)]
 
     @classmethod
     def load(cls, data: Any) -> NotatedScanner:
         """Load what `dump` returned."""
         opening, closing, state, stack, types, odd, lead, repaired = data
-        scanner = cls((opening, closing), load_types(types))
+        scanner = cls((opening, closing), None if types is None else frozenset(types))
         scanner._state, scanner.stack, scanner.odd = state, stack, odd
         scanner._lead, scanner.repairs = ", " if lead else "", [_REPAIRED] if repaired else []
         return scanner

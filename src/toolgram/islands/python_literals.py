@@ -109,17 +109,10 @@ class PythonScanner:
         self._word_ends = WORD_ENDS
 
     @classmethod
-    def after_value(cls, stack: str) -> PythonScanner:
-        """Return a scanner after a value, inside these frames."""
+    def within(cls, stack: str, state: str) -> PythonScanner:
+        """Return a scanner inside these frames, in this state."""
         self = cls()
-        self._stack, self._state, self._lead, self.started = stack, "after", "", True
-        return self
-
-    @classmethod
-    def before_value(cls, stack: str) -> PythonScanner:
-        """Return a scanner before a value, inside these frames."""
-        self = cls.after_value(stack)
-        self._state = "value"
+        self._stack, self._state, self._lead, self.started = stack, state, "", True
         return self
 
     def run(self, text: str) -> bool:

@@ -292,7 +292,8 @@ class RepairingPythonScanner(PythonScanner):
         self.why = "the text after the string is not a literal"
         last = self._seen.rstrip()[-1:]
         lost = self._stack[-1] != "k" and last in _BEFORE_STRING  # the end of the string before
-        if found == SEVERAL or lost or self._flags & (_ESCAPED | _REPAIRED | _MARKED) or self._is_part:
+        is_part = self._first is not None or self._then == "colon"  # a key, or the first item after a brace
+        if found == SEVERAL or lost or self._flags & (_ESCAPED | _REPAIRED | _MARKED) or is_part:
             self.broken = True
             return begun
         if begun == at:
@@ -305,11 +306,6 @@ class RepairingPythonScanner(PythonScanner):
         if self._stack == "k" and last == "=":
             self._candidates = [StrictRest.of_value(0, quote, self._around)]
         return begun
-
-    @property
-    def _is_part(self) -> bool:
-        """True if the string is a key, or the first item after a brace."""
-        return self._first is not None or self._then == "colon"
 
     def _follows(self, text: str, pos: int) -> str:
         """Return whether the text after a quote fits the end of the string."""
@@ -459,7 +455,7 @@ class StrictRest:
 
     def __init__(self, at: int, stack: str, around: Around) -> None:
         self.at, self._around = at, around
-        self._scanner: PythonScanner | None = PythonScanner.after_value(stack)
+        self._scanner: PythonScanner | None = PythonScanner.within(stack, "after")
         self._between = ""  # text since the end of the last call
         self.ready = self.goes_on = self.is_rival = False
 
@@ -467,7 +463,7 @@ class StrictRest:
     def of_value(cls, at: int, quote: str, around: Around) -> StrictRest:
         """Return a rival: it reads a string as the value of an argument, from its quote on."""
         self = cls(at, "k", around)
-        self._scanner, self.is_rival = PythonScanner.before_value("k"), True
+        self._scanner, self.is_rival = PythonScanner.within("k", "value"), True
         self.read(quote)
         return self
 

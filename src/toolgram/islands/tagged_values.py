@@ -29,7 +29,6 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolgram.islands import dump_types, load_types
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.literal_repairs import FENCE, LiteralScanner, RepairedLiteral
 from toolgram.islands.python_literals import PythonScanner
@@ -443,7 +442,7 @@ class TaggedValue:
     def dump(self) -> list[Any]:
         """Return the state as JSON-able data."""
         undecided = self._mode in (BEGIN, HELD)
-        types = dump_types(self._types) if undecided else None
+        types = sorted(self._types) if undecided and self._types is not None else None
         scanner = self._scanner.dump() if self._scanner else None
         rest = self._rest.dump() if self._rest else None
         spelt = [undecided and self._quoted, self._trimmed, "".join(self._tail), self._escapes]
@@ -461,7 +460,7 @@ class TaggedValue:
         """Set the state that was dumped."""
         types, self._quoted, self._trimmed, tail, self._escapes, self._mode, held, literal, *more = data
         scanner, self.odd, self._fenced, rest, repaired = more
-        self._types = load_types(types)
+        self._types = None if types is None else frozenset(types)
         self.wait(tail)
         self._held, self._literal = ([held] if held else []), ([literal] if literal else [])
         self.repairs = [REPAIRED] if repaired else []

@@ -1,7 +1,7 @@
 """Sample calls for trying a format: their values, and the tools that declare them.
 
 Strategy: a few calls have every JSON type, quotes, line ends, and characters that markers contain. A derived format is
-proved with these calls, and the paths of an export are observed with them.
+analysed and proved with these calls, and the paths of an export are observed with them.
 """
 
 from __future__ import annotations
@@ -53,4 +53,34 @@ NESTED = Call(
 CODE = Call(
     "run", {"code": "def f(x):\n    if x < 3:\n        return [\"a\", 'b']\n", "language": "python"}, "gH6iJkL8m"
 )
+SIGNS = Call(
+    "run",
+    {"code": "see a.b/c?d=1&e=[2]#f | g: h; i=j, (k) ~l~\n- m: n\n# o\n* p > q", "language": "-"},
+    "pQ7rStU2v",
+)
+LOOKALIKE = Call("run", {"code": '{"a": [1, 2]}', "language": "true"}, "nO2pQrS3t")
 TOOLS = [tool_of(call) for call in (CITY, PING, NESTED, CODE)]
+
+# Calls to find in a text. Names, keys, values and ids are each unlike the others, unlike words, and without a blank.
+CALLS = (
+    Call("qzarnel_lookup", {"vostrik": "Kelmuth", "drimble": "Pazwick"}, "kWjwzQxTv"),
+    Call("yphose", {"ghelt": "Wobrin", "nuxal": "Tarquem"}, "mRpfbLdHs"),
+    Call("bexil_frum", {"cwight": "Sulvane", "fjorpel": "Ondrick"}, "tNcyvGgZq"),
+)
+TYPED = Call(
+    "tworple",
+    {
+        "zka_str": "Hexmor",
+        "zkb_int": 7041,
+        "zkc_num": 2.625,
+        "zkd_yes": True,
+        "zke_no": False,
+        "zkf_nil": None,
+        "zkg_arr": ["Vexly", 31, False],
+        "zkh_obj": {"nib": [1, True, None], "quon": {"u": "Ömar"}},
+        "zki_odd": "aé\"b\\c\n'd<e",
+        "zkz_end": "Jundra",
+    },
+    "sXvkdPnWy",
+)
+ALL_CALLS = (*CALLS, TYPED, CITY, PING, NESTED, CODE)

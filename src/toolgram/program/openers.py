@@ -28,7 +28,7 @@ def find_openers(spec: Spec, states: Mapping[str, StateProgram]) -> None:
                 symbol.opens = CALL
             elif symbol.trigger in (spec.stop or ()):
                 symbol.opens = STOP
-            elif symbol.trigger not in passed:
+            elif symbol.trigger not in passed or state.row[symbol.trigger].dest.held:  # it closes, and opens as well
                 symbol.opens = _opened(state, state.row[symbol.trigger], passed, spec)
 
 
