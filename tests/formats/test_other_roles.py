@@ -44,7 +44,7 @@ def test_a_message_of_another_role_is_dropped(name: str, before: str) -> None:
     for first, (stop, role) in product(firsts, some(after_turns(name), name)):
         expected, text = fmt.parse(first + stop, prefix="", finish_reason="stop"), f"{first}{stop}{role}\nSee {call}"
         said = [expected, fmt.parse(f"{first}{stop}x", prefix="", finish_reason="stop")]
-        calls = [call.arguments for message in said for call in (*message.tool_calls, *message.malformed)]
+        calls = [([c.arguments for c in each.tool_calls], [c.arguments for c in each.malformed]) for each in said]
         if before == "cut" and stop.strip() in f"{expected.content}{calls}":
             continue
         for reason in ("stop", "length", None):
