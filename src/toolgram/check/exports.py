@@ -50,7 +50,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "named": {"tool_choice": NAMED},
     "none": {"tool_choice": "none"},
 }
-_COUNTERS = {"offset": 0, "count": 0, "index": 0, "id": None, "prefix_characters": 0, "digest": ""}
+_COUNTERS = {"offset": 0, "count": 0, "index": 0, "id": None, "digest": ""}
 _PROSE = ("", "Hm x")
 _IN_CODE = ("Hm `", "Hm `x", "Hm\n```\nx", "Hm {")  # what may turn a call that must come into text
 

@@ -97,8 +97,8 @@ def _describe(
     if unproven := [kind for kind, style in values.items() if style.encoding is ValueEncoding.UNKNOWN]:
         builder.about["unproven_types"] = unproven
     opened = result.header if thinks_first(result) else result.prompts["unset"].opened
-    if opened:
-        builder.about["generation_prompt"] = opened
+    own = [] if thinks_first(result) or not result.header.strip() else [result.header.strip()]
+    builder.about |= {key: said for key, said in {"generation_prompt": opened, "own_role": own}.items() if said}
     if result.calls is not None and calls:
         lossy = is_python(result.calls) and is_lossy(result.calls)
         if texts := [] if lossy else shown_outputs(result):

@@ -117,6 +117,7 @@ class AnomalyLog:
     def _append(self, anomaly: Anomaly) -> None:
         if self._anomalies is None:
             self._anomalies = [] if self._keep else deque(maxlen=MOST_UNTAKEN_ANOMALIES)
+        anomaly.start = max(0, anomaly.start)  # a prefix may have begun it
         self._anomalies.append(anomaly)
 
     def _add_malformed(self, event: Malformed) -> None:

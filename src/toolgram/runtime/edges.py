@@ -1,14 +1,25 @@
 """The edges of an output: the prompt before it, which may contain its beginning, and its end.
 
-Strategy: the readers read the prompt as well, and then its sources are removed. At the end of the output, held text is
-decided, and what is open is closed.
+Strategy: the readers read the prompt as if the model had written it, and what they make of it is not emitted. Events
+that begin with characters of the prompt are emitted without these. At the end of the output, held text is decided, and
+what is open is closed.
 """
 
 from __future__ import annotations
 
-from toolgram.events import Dropped, ToolCallDelta, ToolCallEnd, ToolCallStart
+from toolgram.events import (
+    BufferedEvent,
+    Content,
+    Dropped,
+    Malformed,
+    Reasoning,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
+from toolgram.program.state import Program
 from toolgram.runtime.argument_readers import end_closed
 from toolgram.runtime.damaged_values import is_damaged
 from toolgram.runtime.event_buffer import REASONING
@@ -22,37 +33,82 @@ from toolgram.runtime.withheld import NotACall
 from toolgram.spec.data import END, TEXT, UNCLOSED
 
 
-def read_prompt(stream: Stream, prefix: str) -> None:
-    """Read the prompt. The events of a call that it has begun, with an empty source, are those of the first delta."""
-    initial = stream.program.initial
-    stream.events.quoted_to = -1
+def own_part(program: Program, prefix: str) -> str:
+    """Return what the prefix has of the model's own message: all after the last header of one, which the prefix may
+    have cut in two, or else after the last token that ends a turn. A header that is a marker is part of the message."""
+    markers = tuple(program.literals.values())
+    sizes = {header: 0 if header.startswith(markers) else len(header) for header in program.spec.own_role}
+    ends = [prefix.rfind(header) + size for header, size in sizes.items() if header in prefix]
+    if not ends:
+        ends = [size for header in sizes for size in range(2, len(header)) if prefix.startswith(header[-size:])]
+        stops = (program.literals[trigger] for trigger in program.stop)
+        ends += [prefix.rfind(stop) + len(stop) for stop in stops if stop in prefix]
+    return prefix[max(ends, default=0) :]
+
+
+def read_prompt(stream: Stream, prefix: str) -> int:
+    """Read the prompt. The events of a call that it has begun, with an empty source, are those of the first delta.
+    Return how many of its characters are in no event yet."""
+    initial, out = stream.program.initial, stream.events.out
     read(stream, prefix, 0, False)
-    if stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest:
+    in_text = stream.reader == "text" and TEXT in initial.row and stream.state is initial.row[TEXT].dest
+    is_own = bool(stream.program.spec.own_role)  # else it may be a header, or a message of another role
+    if stream.reader == "after_turn" or (in_text and not is_own and stream.events.withheld is None):
         if stream.trace and stream.state is not initial:
             stream.trace(TraceStep(PROMPT, stream.state.name, initial.name))
-        stream.state = initial  # text in the prompt does not belong to this turn
+        stream.state = initial  # a call may begin here as at the beginning of the turn
         stream.reader = initial.reader
-    stream.source.prefix_characters = len(stream.buffer)
-    _forget_sources(stream)
+    events = stream.events
+    events.meaning = stream.state.meaning or events.meaning
+    if events.withheld is None:
+        events.drop_blanks()  # the text of the output begins after them
+    unread = len(prefix) - sum(len(event.source) for event in out)
+    _begin_output(stream, out)
+    return unread
 
 
-def _forget_sources(stream: Stream) -> None:
-    """Remove the source of everything that was read from the prompt. The calls of the output are numbered from 0."""
-    calls, out, held = stream.calls, stream.events.out, stream.events.held
-    out[:] = [event for event in out if calls.index is not None and getattr(event, "index", None) == calls.index]
-    calls.index, calls.count = (0, 1) if out else (None, 0)
-    for index, events in (0, out), (calls.count, held.events if held is not None else []):
-        for event in events:
-            event.source = ""
-            if isinstance(event, Dropped):
-                event.text = ""
-            elif isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
-                event.index = index
-    stream.events.forget_text()
-    stream.events.meaning = stream.state.meaning or stream.events.meaning
-    stream.source.forget()
-    if isinstance(stream.island, Envelope):
-        stream.island.source = ""
+def _begin_output(stream: Stream, events: list[BufferedEvent]) -> None:
+    """Give the first call of the output the index 0, and let its text begin. Of the events of the prompt, keep those of
+    that call."""
+    calls, held, withheld = stream.calls, stream.events.held, stream.events.withheld
+    index = calls.index if calls.index is not None or held is None else held.call
+    begun: list[BufferedEvent] = [
+        each for each in events if isinstance(each, ToolCallStart | ToolCallDelta) and each.index == index
+    ]
+    told = sum(isinstance(each, ToolCallStart) for each in events) - bool(begun)
+    for at in (stream,) if withheld is None else (stream, withheld.saved):
+        at.calls.count -= told
+        at.events.has = at.events.gap = 0
+        at.events.begin_segment()
+    if calls.index is not None:
+        calls.index -= told
+    waiting = [*begun, *(withheld.events if withheld is not None else ())]
+    if held is not None:
+        held.call = None if held.call is None else held.call - told
+        waiting += held.events
+    for event in waiting:
+        if isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd):
+            event.index -= told
+    for event in begun:
+        event.source = ""
+    events[:] = begun
+
+
+def without_prefix(events: list[BufferedEvent], count: int) -> int:
+    """Remove the next `count` characters from the sources of events, which a prefix has written. Return how many of
+    these are still to come."""
+    kept: list[BufferedEvent] = []
+    for event in events:
+        skipped = min(count, len(event.source))
+        count -= skipped
+        event.source = event.source[skipped:]
+        if skipped and isinstance(event, Content | Reasoning | Malformed | Dropped):
+            if not event.source:
+                continue
+            event.text = event.source if event.text.endswith(event.source) else event.text
+        kept.append(event)
+    events[:] = kept
+    return count
 
 
 def end_output(stream: Stream) -> None:

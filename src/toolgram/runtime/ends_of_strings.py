@@ -65,5 +65,5 @@ def cut_off_markers(stream: Stream, text: str, pos: int) -> int:
     """Keep the markers with which the output ends out of the arguments. Return the end of the text."""
     source = stream.source
     pieces = source.pieces if source.transcoding is None else source.transcoding.pieces
-    add_piece(pieces, text[source.skip_prefix(pos, len(text)) :])
+    add_piece(pieces, text[pos:])
     return len(text)

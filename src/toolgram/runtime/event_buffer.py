@@ -134,7 +134,7 @@ class EventBuffer:
         self.tail = ""  # its end, if that may open what a call is in,
         self.before = ""  # a token directly before it that has ended the turn inside a call, or SPELLED
         self.withheld: Withheld | None = None
-        self.quoted_to = 0  # up to where openers are text in text that is read again; negative in the prompt
+        self.quoted_to = 0  # up to where openers are text in text that is read again
 
     def put_blanks(self, text: str) -> None:
         """Add blanks to the open run."""
@@ -212,7 +212,8 @@ class EventBuffer:
 
     def _led(self, text: str) -> str:
         """Return the first text of a turn without the blanks with which a turn begins."""
-        for lead in (self.lead, self.lead.replace("\n", "\r\n")) if self.lead else ():
+        other = self.lead.replace("\n", "\r\n")
+        for lead in (self.lead, other, other.removeprefix("\r")) if self.lead else ():  # a prompt may end in a line end
             if text.startswith(lead):
                 self.out.append(Dropped(lead, SEAM, lead))
                 return text[len(lead) :]
@@ -260,13 +261,6 @@ class EventBuffer:
         else:
             self.out.append(note)
 
-    def forget_text(self) -> None:
-        """Forget text that does not belong to this turn."""
-        self.marks = CodeMarks()
-        self.blanks.clear()
-        self.has = self.gap = 0
-        self.begin_segment()
-
     def begin_segment(self) -> None:
         """Make the next text begin a segment."""
         self.place = max(self.place, SEGMENT)
@@ -290,8 +284,7 @@ class EventBuffer:
             self.out.append(
                 Note("opens", "" if held.origin.is_text or held.origin.meaning == "malformed" else "inside")
             )
-            # what a prefix has written has no source, and is not emitted
-            self.out.extend(event for event in held.events if event.source or not isinstance(event, Dropped))
+            self.out += held.events
 
     def _take_held(self) -> HeldRegion:
         held, self.held = self.held, None

@@ -238,8 +238,6 @@ def fast_path(stream: Stream, builder: MessageBuilder) -> Path | None:
     reader, index, events = stream.reader, stream.calls.index, stream.events
     if events.withheld is not None or events.quoted_to or events.before not in NO_END:
         return None
-    if stream.source.prefix_characters:
-        return None
     if reader == "text":
         return _text(stream, builder)
     if index is None:

@@ -27,9 +27,9 @@ from toolgram.runtime.withheld import NO_END, NO_TEXT, NotACall, Withheld
 
 
 def may_be_mention(stream: Stream, symbol: Symbol, text: str, begin: int) -> bool:
-    """Return whether what opens at `begin`, after `text`, may be only a mention of a call. Prompts have no mentions."""
+    """Return whether what opens at `begin`, after `text`, may be only a mention of a call."""
     events, marks = stream.events, stream.events.marks
-    if events.quoted_to < 0 or begin < stream.source.prefix_characters or not stream.program.mentions:
+    if not stream.program.mentions:
         return False
     withheld = events.withheld
     if symbol.opens == STOP or (withheld is not None and (withheld.token != "" or withheld.in_message)):
@@ -127,7 +127,7 @@ def withhold_after_turn(stream: Stream, begin: int) -> None:
     """Withhold the events from `begin` on: a token that ends the turn has closed a call, and only what follows shows
     whether it was the end."""
     events = stream.events
-    if events.withheld is None and events.quoted_to >= 0 and stream.program.mentions:
+    if events.withheld is None and stream.program.mentions:
         _withhold(stream, begin).token = events.before
     events.before = ""
 

@@ -15,7 +15,7 @@ from toolgram.iterating import Events
 from toolgram.message import Message, MessageBuilder
 from toolgram.program.state import Program
 from toolgram.runtime.anomaly_log import AnomalyLog
-from toolgram.runtime.edges import finish, read_prompt
+from toolgram.runtime.edges import finish, own_part, read_prompt, without_prefix
 from toolgram.runtime.fast_path import Path, fast_path
 from toolgram.runtime.position import ASSUMED, THOUGHTLESS
 from toolgram.runtime.readers import read
@@ -47,19 +47,23 @@ class Parser:
         self._stream = Stream(program, call_ids or random_call_ids(), trace, read_tools(tools))
         self._stream.ids = ids
         self._builder = MessageBuilder(program.closing, keep_message)
-        self._offset = 0  # how many characters the events account for
+        self._offset = 0  # how many characters the events account for; negative: of a prefix, some still have to come
         self._log: AnomalyLog | None = None  # made with the first events of the readers
         self._path: Path | None = None  # takes the next delta without the readers, if possible
         self._out = self._stream.events.out  # the events since the last delta: first those of a call in the prefix
-        if prefix is None and program.spec.generation_prompt:
-            read_prompt(self._stream, program.spec.generation_prompt)
-            self._stream.prompt = ASSUMED if self._stream.state.meaning == "reasoning" else ""
-        elif prefix or program.line_calls:
-            read_prompt(self._stream, prefix or "\n")  # an output begins on a new line
-        known = prefix is not None and program.mentions
-        if known and self._stream.state.meaning != "reasoning":
+        written = program.spec.generation_prompt if prefix is None else own_part(program, prefix)
+        if written or program.line_calls:
+            self._offset = -read_prompt(self._stream, written or "\n")  # an output begins on a new line
+        withheld = self._stream.events.withheld
+        outer = self._stream if withheld is None else withheld.saved
+        thinks = outer.state.meaning == "reasoning"
+        if prefix is None:
+            self._stream.prompt = ASSUMED if thinks and written else ""
+        elif program.mentions and not thinks:
             self._stream.prompt = THOUGHTLESS
-        self._stream.events.lead = program.spec.turn_start
+        outer.prompt = self._stream.prompt
+        lead, waiting = program.spec.turn_start, self._stream.buffer
+        self._stream.events.lead = waiting + lead if lead and waiting.isspace() else lead
 
     @property
     def state(self) -> str:
@@ -131,7 +135,7 @@ class Parser:
             raise ToolgramError("the parser is closed; make a new one with Format.parser for the next output")
         read(stream, *self._leave_path(delta), False)
         events = self._emitted() if self._out else []
-        self._path = fast_path(stream, self._builder)
+        self._path = fast_path(stream, self._builder) if self._offset >= 0 else None
         return events
 
     def _leave_path(self, delta: str) -> tuple[str, int]:
@@ -146,12 +150,14 @@ class Parser:
 
     def _emitted(self) -> list[Event]:
         """Add new events to the message. Return them without notes, which become anomalies."""
-        builder, log, out = self._builder, self._anomaly_log(), self._out
+        builder, log, out, unread = self._builder, self._anomaly_log(), self._out, 0
+        if self._offset < 0:
+            unread, self._offset = without_prefix(out, -self._offset), 0
         builder.add(out, self._offset)
         log.offset = self._offset
         events = log.read(out, builder.repeated or ())
         builder.repeated = None
-        self._offset = log.offset
+        self._offset = log.offset - unread
         out.clear()
         return events
 
@@ -220,7 +226,7 @@ class Parser:
             self._stream.closing = ""
         start = self._stream.calls.start
         if start is not None and not self._out:
-            self._builder.add([start], self._offset)
+            self._builder.add([start], max(0, self._offset))
         if state["withheld"]:
             read(self._stream, state["withheld"], 0, False)
             self._out.clear()

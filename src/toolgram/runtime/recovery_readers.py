@@ -75,9 +75,8 @@ def _read(stream: Stream, recovery: ErrorRecovery, text: str, pos: int, final: b
         if stream.is_marker(_symbol_of(stream, recovery.match.group()), text, *recovery.match.span()):
             break
         end = recovery.read(text, recovery.match.end(), final)
-    begin = stream.source.skip_prefix(pos, end)
-    if end > begin:
-        stream.events.say(meaning, text[begin:end], why)
+    if end > pos:
+        stream.events.say(meaning, text[pos:end], why)
     return end
 
 

@@ -57,7 +57,7 @@ def read_repaired(stream: Stream, text: str, pos: int, final: bool) -> int:
         after = _read_ahead(stream, scanner, reader, text, pos, final)
         if after is not None:
             return after
-    if not (source.object_is_held or source.prefix_characters or repairer.damaged):
+    if not (source.object_is_held or repairer.damaged):
         after = None
         if reader == "arguments":
             after = _read_arguments(stream, scanner, floor, text, pos)
@@ -140,18 +140,14 @@ def _take_character(
     stream: Stream, scanner: JsonScanner, reader: str, transcoding: Transcoding, text: str, pos: int, taken: int
 ) -> int:
     """Pass on what the repairer made of the character at `pos`. Return the position after what it has taken."""
-    source, repairer = stream.source, cast("JsonRepairer", scanner.repairer)
+    repairer = cast("JsonRepairer", scanner.repairer)
     transcoding.read_again, transcoding.reading = False, bool(taken)
-    skipped = source.skip_prefix(pos, pos + 1) - pos if taken else 0
-    if taken and not skipped:
+    if taken:
         add_piece(transcoding.pieces, text[pos])
     if _pass_on(stream, scanner, repairer, reader, bool(taken)):
         taken = transcoding.reading
     transcoding.reading = False
-    end = pos + taken if not transcoding.read_again else pos
-    if end == pos:
-        source.prefix_characters += skipped  # the character is still to be read
-    return end
+    return pos + taken if not transcoding.read_again else pos
 
 
 def _read_character(
@@ -183,9 +179,7 @@ def _leave_damaged(stream: Stream, found: int, text: str, pos: int) -> int:
     if found == WAIT:
         return stream.wait(text[pos:])
     if found == CUT:
-        add_piece(
-            cast(Transcoding, stream.source.transcoding).pieces, text[stream.source.skip_prefix(pos, len(text)) :]
-        )
+        add_piece(cast(Transcoding, stream.source.transcoding).pieces, text[pos:])
         return len(text)
     stream.unexpected_input()
     return pos
@@ -251,7 +245,7 @@ def _leave_repair(stream: Stream, reader: str) -> None:
 def _drop_left_out(stream: Stream, taken: bool) -> None:
     """Drop what the repairer left out after the arguments: it belongs to the call, whatever follows."""
     envelope, source = stream.island, stream.source
-    certain = stream.events.held is None and not source.object_is_held and not source.prefix_characters
+    certain = stream.events.held is None and not source.object_is_held
     if not isinstance(envelope, Envelope) or not certain or UNCLOSED not in stream.state.row:
         return
     transcoding = cast(Transcoding, source.transcoding)
@@ -275,7 +269,7 @@ def _read_fence(stream: Stream, scanner: JsonScanner, text: str, pos: int, final
             return pos
         return stream.wait(text[pos:])
     source, end = stream.source, fence.end()
-    add_piece(cast(Transcoding, source.transcoding).pieces, text[source.skip_prefix(pos, end) : end])
+    add_piece(cast(Transcoding, source.transcoding).pieces, text[pos:end])
     stream.events.note("repaired_json", FENCE)
     return end
 

@@ -53,7 +53,7 @@ def _plain(stream: Stream) -> tuple[tuple[Any, tuple[str, ...]], ...]:
     """Return the parts of a stream, each with the names of the slots that are dumped as they are."""
     return (
         (stream, ("buffer", "prompt", "reader")),
-        (stream.source, ("prefix_characters", "opening")),
+        (stream.source, ("opening",)),
         (stream.calls, ("count", "index", "id")),
         (stream.events, ("place", "lead", "has", "gap", "meaning", "tail", "before", "quoted_to")),
     )

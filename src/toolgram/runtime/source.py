@@ -25,10 +25,9 @@ class Source:
     """The held characters, in order: the `opening` of a value that may be text, or None; the source of what was
     `converted` to JSON that is not emitted yet; and `pieces` that have produced nothing yet."""
 
-    __slots__ = ("converted", "opening", "pieces", "prefix_characters", "transcoding")
+    __slots__ = ("converted", "opening", "pieces", "transcoding")
 
     def __init__(self) -> None:
-        self.prefix_characters = 0  # in a token that a prefix has begun; no event accounts for them
         self.opening: str | None = None
         self.converted: tuple[list[str], list[str]] | None = None  # JSON and its source
         self.pieces: list[str] = []
@@ -41,17 +40,7 @@ class Source:
 
     def take(self, text: str, begin: int, end: int) -> str:
         """Return the source of the characters that a reader takes: they were written so, or transcoded from it."""
-        if self.transcoding is not None:
-            return take_pieces(self.transcoding.pieces)
-        if self.prefix_characters:
-            begin = self.skip_prefix(begin, end)
-        return text[begin:end]
-
-    def skip_prefix(self, begin: int, end: int) -> int:
-        """Return where the output's own characters begin in a token that a prefix has begun."""
-        skipped = min(self.prefix_characters, end - begin)
-        self.prefix_characters -= skipped
-        return begin + skipped
+        return text[begin:end] if self.transcoding is None else take_pieces(self.transcoding.pieces)
 
     def hold(self, text: str, begin: int, end: int) -> None:
         """Hold characters that produce nothing yet."""
@@ -107,13 +96,3 @@ class Source:
     def waiting(self) -> int:
         """The number of characters that were taken and are not emitted yet."""
         return sum(map(len, self.pieces)) + (sum(map(len, self.converted[1])) if self.converted else 0)
-
-    def forget(self) -> None:
-        """Forget the source of what is held: a prefix has written it, and no event accounts for it."""
-        if self.opening:
-            self.opening = ""
-        if self.converted is not None:
-            self.converted[1].clear()
-        self.pieces.clear()
-        if self.transcoding is not None:
-            self.transcoding.pieces.clear()

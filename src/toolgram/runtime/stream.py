@@ -76,14 +76,12 @@ class Stream(Position):
 
     def fire(self, trigger: str, text: str, why: str = SYNTAX, value: str | None = None) -> None:
         """Follow the transition of `trigger`, whose characters are `text`. Its actions use `value` (or the text)."""
-        move, events, written = self.state.row.get(trigger), self.events, text
+        move, events = self.state.row.get(trigger), self.events
         guarded = move is not None and (move.only_called or move.only_declared)
         if move is None or (guarded and not self._may_follow(move, text if value is None else value)):
             self.source.pieces.append(text)
             self.unexpected_input(why=self.calls.undeclared() if move is not None else "")
             return
-        if self.source.prefix_characters:
-            text = text[self.source.skip_prefix(0, len(text)) :]
         if events.held is None and self.calls.index is None and self._misses(trigger):
             self.note_unclosed()
         if move.dest.held and events.held is None:
@@ -92,11 +90,9 @@ class Stream(Position):
             self.tell(trigger, move.dest)
         try:
             if move.actions:
-                perform(self, move, text, why, written if value is None else value)
+                perform(self, move, text, why, text if value is None else value)
             elif text:
                 events.drop(text, why)
-            elif written and events.held is None:  # the prompt has written all of it
-                events.make_seam()
         except NotACall:
             self.state = move.dest  # the trace has reported it
             raise

@@ -50,7 +50,7 @@ _OPEN_AT_END = re.compile(r"(?:[({\[]|```\w{0,16}|\s)*+\Z")  # no groups: in suc
 def read_surplus_closer(stream: Stream, text: str, pos: int, final: bool) -> int | None:
     """Drop a surplus closer at `pos`. Return the position after it, or WAIT; None for anything else."""
     events, state = stream.events, stream.state
-    if state.held or not stream.program.surplus or stream.source.prefix_characters:
+    if state.held or not stream.program.surplus:
         return None
     begin = end_of_blanks(text, pos) if state.is_text else pos
     window = text[begin : begin + stream.program.longest_closer + 1]

@@ -34,7 +34,6 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
         if after is not None:
             return after
     start, begin, end, symbol = _next_marker(stream, text, pos, final)
-    start = _skip_prefix(stream, start, begin)
     if stream.state.typed and symbol is None and not final:
         begin = min(begin, ESCAPES[stream.state.typed].begun(text, start))
     if final and begin == end:
@@ -44,14 +43,6 @@ def read_text(stream: Stream, text: str, pos: int, final: bool) -> int:
     if symbol is not None:
         return _found(stream, symbol, text, begin, end)
     return end if begin == end else stream.wait(text[begin:])
-
-
-def _skip_prefix(stream: Stream, start: int, begin: int) -> int:
-    """Return where the output's own characters begin in text that a prefix may have begun."""
-    if begin > start and stream.source.prefix_characters:
-        stream.events.after_call = None  # it was text
-        return stream.source.skip_prefix(start, begin)
-    return start
 
 
 def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int, int, int, Symbol | None]:
@@ -67,20 +58,20 @@ def _next_marker(stream: Stream, text: str, pos: int, final: bool) -> tuple[int,
             continue
         if symbol is None:
             return start, begin, end, None
-        before = text[start + stream.source.prefix_characters : begin]
+        before = text[start:begin]
         again = begin < stream.events.quoted_to
         is_text = 0 if again else _closes_nothing(stream, symbol, before, text, end, final)
         if is_text == WAIT:
             return start, begin, end, None
         counts = not is_text and _counts(stream, symbol, text, begin, end)
         if may_be_mention(stream, symbol, text[start:begin], begin):
-            stream.say(text[_skip_prefix(stream, start, begin) : begin])
+            stream.say(text[start:begin])
             start = begin
             counts = not (is_mention(stream, symbol, text, begin) if counts else is_quoted(stream, symbol)) and counts
         if counts:
             return start, begin, end, symbol
         if symbol.opens == CALL and not stream.is_marker(symbol, text, begin, end):
-            stream.say(text[_skip_prefix(stream, start, end) : end])
+            stream.say(text[start:end])
             stream.events.before, start = SPELLED, end
         pos = end
 
@@ -184,10 +175,18 @@ def read_token(stream: Stream, text: str, pos: int, final: bool) -> int:
     return _refuse(stream, text, pos) if after is None else after
 
 
+def _refuse(stream: Stream, text: str, pos: int) -> int:
+    """Handle anything that does not fit."""
+    if text[pos] in '"[' and "object_start" in stream.state.row:
+        stream.island = ErrorRecovery(OpenBrackets(""))  # a value of another type than arguments have
+    stream.unexpected_input()
+    return pos
+
+
 def _is_inside_markup(stream: Stream) -> bool:
     """Return whether only markers, a function's name or JSON may follow, where characters of no width mean nothing."""
     state = stream.state
-    if stream.program.strict or stream.source.prefix_characters:
+    if stream.program.strict:
         return False
     return (state.held or not state.is_text) and state.meaning not in ("argument_key", "value")
 
@@ -198,7 +197,7 @@ def _hold_blanks(stream: Stream, text: str, pos: int, final: bool) -> int:
     if stream.program.line_calls and end > pos and _line_begins(stream.state, text, end - 1, final):
         end -= 1
     if end > pos:
-        stream.events.put_blanks(text[stream.source.skip_prefix(pos, end) : end])
+        stream.events.put_blanks(text[pos:end])
     return end
 
 
@@ -253,19 +252,6 @@ def _read_fence(stream: Stream, text: str, pos: int, final: bool) -> int | None:
     if not final and (fence is not None or any(each.startswith(text[pos:]) for each in _FENCES)):
         return stream.wait(text[pos:])
     return None
-
-
-def _refuse(stream: Stream, text: str, pos: int) -> int:
-    """Handle anything that does not fit."""
-    state = stream.state
-    if not stream.source.prefix_characters:
-        if text[pos] in '"[' and "object_start" in state.row:
-            stream.island = ErrorRecovery(OpenBrackets(""))  # a value of another type than arguments have
-        stream.unexpected_input()
-        return pos
-    if state is not stream.program.initial or not state.is_text:
-        stream.unexpected_input()
-    return stream.source.skip_prefix(pos, len(text))  # text in the prompt does not belong to this turn
 
 
 def _read_marker_again(stream: Stream, text: str, pos: int, final: bool) -> int | None:

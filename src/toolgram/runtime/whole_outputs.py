@@ -75,7 +75,7 @@ def _begins(program: Program) -> tuple[Place, bool] | tuple[()]:
     if events.held is not None or stream.island is not None or calls.index is not None:
         return ()
     line = "\n" if program.line_calls else ""  # a parser begins with it
-    if source.take_all() or calls.id or stream.buffer != line * source.prefix_characters or any(calls.markers):
+    if source.take_all() or calls.id or stream.buffer not in ("", line) or any(calls.markers):
         return ()
     return first_place(program, stream.state, _ACTIONS), events.place == AFTER_MARKUP
 

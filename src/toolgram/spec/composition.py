@@ -24,7 +24,7 @@ plain machine, which is what runs and is proved, drawn and exported.
 
 `closed_by:` of the file and of its fragments are one mapping, and the file's entry for an opening marker goes first.
 `same_path:` of both are one mapping as well, without a fragment's other spelling if the machine reads that path for
-something else.  The messages in `other_roles:` of the file and of its fragments are one list.
+something else.  What is in `other_roles:` of the file and of its fragments is one list, and so it is with `own_role:`.
 
 A row of the file itself goes before a row of a fragment, and that before a row that follows from a state.  Each entry
 of the result keeps the file and the line from which it came.
@@ -100,14 +100,16 @@ class _Parts:
     markers: list[str] = field(default_factory=list)
     recovered: str = ""
     notes: list[str] = field(default_factory=list)
-    roles: list[str] = field(default_factory=list)
+    roles: dict[str, list[str]] = field(default_factory=lambda: {"other_roles": [], "own_role": []})
 
     def add(self, other: _Parts) -> None:
         """Take the parts of a fragment."""
-        for name in ("states", "rows", "exits", "markers", "notes", "roles"):
+        for name in ("states", "rows", "exits", "markers", "notes"):
             getattr(self, name).extend(getattr(other, name))
         for name, entries in self.mappings.items():
             entries += other.mappings[name]
+        for name, texts in self.roles.items():
+            texts += other.roles[name]
         self.recovered = self.recovered or other.recovered
 
     def nearest_first(self) -> _Parts:
@@ -219,7 +221,8 @@ def _parts(machine: MachineFile, where: Keys, about: Keys) -> _Parts:
     for name, entries in parts.mappings.items():
         for key, means in said.get(name, {}).items():
             entries.append(_Entry(key, _listed(means), machine.place(*about, name, key)))
-    parts.roles += said.get("other_roles", ())
+    for name, texts in parts.roles.items():
+        texts += said.get(name, ())
     return parts
 
 
@@ -408,7 +411,7 @@ def _written(
     about = dict(machine.data["format"])
     about["notes"] = list(dict.fromkeys([*about.get("notes", ()), *parts.notes]))
     merged = {name: _first_of_each(name, entries, places) for name, entries in parts.mappings.items()}
-    about |= _said({**merged, "other_roles": list(dict.fromkeys(parts.roles))})
+    about |= _said({**merged, **{name: list(dict.fromkeys(texts)) for name, texts in parts.roles.items()}})
     composed = {
         "name": Path(machine.path).stem,
         "initial": START,

@@ -129,7 +129,8 @@ class Spec:
     notation: tuple[str, ...] = ()  # of notated values: the quotes; of nested elements: how their tags begin, and items
     turn_start: str = ""  # blanks with which the text of a turn begins
     turn_end: str = ""  # blanks between the text and the token that ends the turn
-    other_roles: tuple[str, ...] = ()  # what begins messages of other roles
+    other_roles: tuple[str, ...] = ()  # what begins messages of other roles,
+    own_role: tuple[str, ...] = ()  # and the model's, after whose header an output begins
     generation_prompt: str = ""  # what `prefix=None` means
     grammar_path: str
     grammar_text: str
@@ -201,7 +202,7 @@ def with_bare_calls(spec: Spec) -> Spec:
     reached = _reached({opened}, steps)
     over = {row.dest for name in reached for row in rows[name].values() if row.trigger == "end_map item"}
     added, terminals = [], dict(spec.terminals)
-    content = [name for name, each in spec.states.items() if each.meaning == "content"]
+    content = [name for name, row in rows.items() if spec.states[name].meaning == "content"]
     content = [name for name in content if "start_map item" not in rows[name]]
     for name in content:
         added.append(Transition("start_map item", name, opened, ("unusual_form",), 0, repair=True))

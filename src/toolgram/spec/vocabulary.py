@@ -113,11 +113,8 @@ FORMAT_KEYS: Mapping[str, Key] = {
     ),
     "turn_start": Key("Blanks with which the text of a turn begins.", "text", 'turn_start: " "'),
     "turn_end": Key("Blanks before the token that ends a turn.", "text", 'turn_end: "\\n"'),
-    "other_roles": Key(
-        "What begins a message of another role, which models go on with after the end of their turn.",
-        "texts",
-        'other_roles: ["<|im_start|>user"]',
-    ),
+    "other_roles": Key("What begins a message of another role.", "texts", 'other_roles: ["<|im_start|>user"]'),
+    "own_role": Key("What begins a message of the model in a prompt.", "texts", 'own_role: ["<|im_start|>assistant"]'),
     "generation_prompt": Key(
         "What the prompt has written for the assistant, if a parser gets no prefix.",
         "text",
@@ -158,9 +155,7 @@ MACHINE_KEYS: Mapping[str, Key] = {
 FRAGMENT_FILE_KEYS: Mapping[str, Key] = {
     "fragment": Key("What the fragment is.", "mapping", "fragment: {about: A call in tags.}", True),
     "import": MACHINE_KEYS["import"],
-    "closed_by": FORMAT_KEYS["closed_by"],
-    "same_path": FORMAT_KEYS["same_path"],
-    "other_roles": FORMAT_KEYS["other_roles"],
+    **{name: FORMAT_KEYS[name] for name in ("closed_by", "same_path", "other_roles", "own_role")},
     "states": Key("The states.", "entries", "states: [{name: REASONING, tags: [reasoning]}]"),
     "transitions": MACHINE_KEYS["transitions"],
 }
