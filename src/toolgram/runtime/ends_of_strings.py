@@ -15,7 +15,6 @@ from toolgram.islands.held_text import add_piece
 from toolgram.limits import BLANKS, LONGEST_END_OF_STRING
 from toolgram.program.expressions import FindMatch
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.program.state import Program
 from toolgram.runtime.argument_readers import arguments_scanner
 from toolgram.runtime.stream import Stream
 
@@ -28,25 +27,26 @@ _MOST_MARKERS = 8  # one after another
 
 def begin_of_markers(stream: Stream, text: str, pos: int) -> int:
     """Return where the markers begin with which the text ends; without them, its end."""
-    size = len(text)
-    found = markers_at_end(stream.program)(text, max(pos, size - LONGEST_END_OF_STRING))
-    return size if found is None else found.start()
+    found = markers_at_end(stream.program.in_no_name)(text, max(pos, len(text) - LONGEST_END_OF_STRING))
+    return len(text) if found is None else found.start()
 
 
 @lru_cache(maxsize=256)
-def _search(markers: tuple[str, ...]) -> FindMatch:
-    whole, begun = "|".join(map(re.escape, markers)) or "(?!)", partial_pattern(markers) or "(?!)"
-    return re.compile(rf"(?:(?:(?:{whole}){BLANKS}){{1,{_MOST_MARKERS}}}+(?:{begun})?+|(?:{begun}))\Z").search
-
-
-def markers_at_end(program: Program) -> FindMatch:
-    """Return the search for markers, and the beginning of one, at the end of a text."""
-    return _search(tuple(marker for marker in program.in_no_name if _may_follow(marker)))
+def markers_at_end(markers: tuple[str, ...]) -> FindMatch:
+    """Return the search for markers, and the beginning of one, at the end of a text. Most texts end in a character that
+    no marker has, or contain no beginning of one, and cost little."""
+    after = [marker for marker in markers if _may_follow(marker)]
+    last = frozenset("".join([*after, " \t\r\n"]))
+    firsts, seconds = ("".join(re.escape(each[at]) for each in after) for at in (0, 1))
+    begins = re.compile(rf"[{firsts}](?=[{seconds}]|\Z)" if after else "(?!)").search
+    whole, begun = "|".join(map(re.escape, after)) or "(?!)", partial_pattern(after) or "(?!)"
+    at_end = re.compile(rf"(?:(?:(?:{whole}){BLANKS}){{1,{_MOST_MARKERS}}}+(?:{begun})?+|(?:{begun}))\Z").search
+    return lambda text, pos=0: at_end(text, pos) if text[-1:] in last and begins(text, pos) else None
 
 
 def _may_follow(marker: str) -> bool:
     """Return whether a marker may follow a string: it is no prose and has no quote, which would end the string."""
-    return not (marker[0].isalnum() or marker[0] == "{" or '"' in marker or "'" in marker)
+    return len(marker) > 1 and not (marker[0].isalnum() or marker[0] == "{" or '"' in marker or "'" in marker)
 
 
 def string_is_open(stream: Stream) -> bool:

@@ -167,27 +167,33 @@ class Json(Arguments):
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
-        self._leaves, self._ends = marker_searches(stream.program.in_no_name)[2], markers_at_end(stream.program)
+        self._leaves = marker_searches(stream.program.in_no_name)[2]
+        self._ends = markers_at_end(stream.program.in_no_name)
         self._scanner, self._floor = arguments_scanner(stream)  # the scanner, and the depth at which the arguments end
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the events of a delta, or None if the readers have to read on."""
         scanner, text = self._scanner, self.rest + delta
-        if not delta or self._ends(text):
-            return None
-        if self.rest:
-            delta, self.rest = text, ""
-        if scanner.state <= KEY_STRING and not (scanner.watches or self._leaves(delta)):
+        if delta and text is delta and scanner.state <= KEY_STRING and not (scanner.watches or self._leaves(delta)):
             self._say(delta)
             self.taken += len(delta)
             return [ToolCallDelta(self._index, delta, delta)]
-        if scanner.run(delta, 0, self._floor):
-            return self._passed_on(scanner.out, delta)
-        if not scanner.waits(self._floor):
-            self._stopped = delta
+        if not delta:
             return None
-        self.rest = delta[scanner.end :]
-        return self._passed_on(scanner.out, delta[: scanner.end]) if scanner.end else []
+        markers = self._ends(text)
+        part = text if markers is None else text[: markers.start()]
+        if not part and scanner.state > KEY_STRING:
+            part = text  # no string is open, which the markers may follow
+        self.rest = text[len(part) :]
+        if not part:
+            return []
+        if scanner.run(part, 0, self._floor) and (not self.rest or scanner.state <= KEY_STRING):
+            return self._passed_on(scanner.out, part)
+        if markers is not None or not scanner.waits(self._floor):
+            self._stopped = text
+            return None
+        self.rest = text[scanner.end :]
+        return self._passed_on(scanner.out, text[: scanner.end]) if scanner.end else []
 
     def _read_on(self, text: str) -> int:
         return took_arguments(self._stream, self._scanner, self._floor, text, 0)
@@ -201,7 +207,7 @@ class Python(Arguments):
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
         self._scanner = cast("PythonScanner", stream.island)
-        self._ends = markers_at_end(stream.program)
+        self._ends = markers_at_end(stream.program.in_no_name)
         self._pieces = stream.source.pieces  # characters that have produced nothing yet
 
     def take(self, delta: str) -> list[Event] | None:
