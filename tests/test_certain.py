@@ -68,7 +68,7 @@ def test_arguments_that_are_torn_are_counted(monkeypatch: pytest.MonkeyPatch) ->
     whole = replace(cut, text=HERMES)
     monkeypatch.setattr(bench, "shown", lambda name: samples.Shown((("", HERMES),), HERMES, (PARIS,), None))
     assert verdicts(bench.torn([cut, whole])) == {"right": 2}
-    torn = toolgram.get_format("hermes").parse(cut.text.replace("Pa", "Pa</"), finish_reason="length")
+    torn = toolgram.get_format("hermes").parse(cut.text.replace("Pa", "Po"), finish_reason="length")
     monkeypatch.setattr(bench, "read", lambda sample: torn if sample is cut else read(sample))
     assert verdicts(bench.torn([cut])) == {"wrong": 1}
 
