@@ -8,8 +8,8 @@ For that, `LiteralScanner` leaves two things undecided: a quote that ends a stri
 a string, and a key without quotes. JSON has no tuples, so nothing is repaired inside one.
 
 A marker ends the literal. Then what is open after a whole value is closed; brackets after the literal are left out.
-A bracket that does not close the innermost one has one reading only if a single one is missing, or `}` stands for `]`;
-in an object it may be a list whose opening bracket was lost, as after a comma. Then the literal is broken.
+A bracket that does not close the innermost one has one reading only if a single one is missing, or `}` is written for
+`]`; in an object it may be a list whose opening bracket was lost, as after a comma. Then the literal is broken.
 """
 
 from __future__ import annotations

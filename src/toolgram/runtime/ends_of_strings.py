@@ -2,7 +2,7 @@
 
 Strategy: a string that the model has not closed may be followed by the closing marker of the call, or by the next call.
 So the end of a text is cut off before the markers in it, and the readers read the part before them. If a string is open
-there, the markers wait for more; if the output ends, they are no part of the arguments (clause P1).
+there, the markers wait for more; if the output ends, they do not belong to the arguments (clause P1).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def markers_at_end(markers: tuple[str, ...]) -> FindMatch:
 
 
 def _may_follow(marker: str) -> bool:
-    """Return whether a marker may follow a string: it is no prose and has no quote, which would end the string."""
+    """Return whether a marker may follow a string: it is not prose, and has no quote, which would end the string."""
     return len(marker) > 1 and not (marker[0].isalnum() or marker[0] == "{" or '"' in marker or "'" in marker)
 
 

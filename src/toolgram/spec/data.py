@@ -121,7 +121,7 @@ class Spec:
     bare_calls: tuple[str, ...] = ()  # the state of a call without a marker, and texts before it; none if that is text
     unproven_types: tuple[str, ...] = ()  # of which it is not known how values are written
     wrapped: tuple[str, ...] = ()  # keys under which all arguments may be one object
-    not_called: tuple[str, ...] = ()  # recipients of messages that are no functions
+    not_called: tuple[str, ...] = ()  # recipients of messages that are not functions
     namespaced_names: bool = False  # a declared function may have a namespace before its name
     suffix: str = ""  # at the end of markers, another one for each checkpoint; "" for none
     closed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # opening marker -> closers that a call owes
