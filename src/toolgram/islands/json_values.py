@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from operator import length_hint
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.json_table import (
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AFTER_ITEM", "AFTER_MEMBER", "BROKEN", "COLON", "DONE", "FIRST_ITEM", "FIRST_KEY", "ITEM", "KEY", "KEY_STRING",
-    "MEMBER_STRING", "MEMBER_VALUE", "SCALARS", "START", "JsonScanner", "escape_controls",
-    "leaves_string",
+    "MEMBER_STRING", "MEMBER_VALUE", "SCALARS", "START", "JsonScanner", "MarkerSearches",
+    "escape_controls", "leaves_string",
 ]  # fmt: skip
 
 # Kinds of tokens that `step` reads.
@@ -91,6 +91,7 @@ def _values(depth: int) -> str:
 
 
 _string_run = re.compile(_INSIDE).match
+_unescaped_quote = re.compile(r'(?<!\\)(?:\\\\)*+"').search
 _BETWEEN_MEMBERS = ",}] \t\r\n"
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _DEPTHS = {0: 2, 4096: 5}  # characters that are left -> depth of a skip; a deep one takes 20 ms to compile, once
@@ -167,12 +168,15 @@ def _through(window: str, state: int, stack: list[str], floor: int) -> tuple[int
     return was, state, len(window)
 
 
-def _is_escaped(text: str, at: int) -> bool:
-    """Return whether the character at `at` comes after an odd number of backslashes."""
-    begin = at
-    while begin and text[begin - 1] == "\\":
-        begin -= 1
-    return (at - begin) % 2 == 1
+class MarkerSearches(NamedTuple):
+    """Searches in a text with strings: for a marker (group 1) or the beginning of one at the end; for a quote that may
+    open or end a string, or a place where a marker may begin; for a string that is opened and contains neither up to
+    the end of the text; and, in a string, for what is not plain text of it, or may be a marker."""
+
+    marker: FindMatch
+    notable: FindMatch
+    opens: FindMatch
+    leaves: FindMatch
 
 
 class JsonScanner:
@@ -186,8 +190,8 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "_controls", "begun", "contains", "digits", "end", "escaped", "fault", "kind", "markers",
-        "met_control", "notable", "out", "repairer", "repairs", "stack", "state", "was", "watches",
+        "_controls", "begun", "contains", "digits", "end", "escaped", "fault", "kind", "met_control",
+        "out", "repairer", "repairs", "searches", "stack", "state", "was", "watches",
     )  # fmt: skip
 
     def __init__(self, repairs: bool = False) -> None:
@@ -198,8 +202,7 @@ class JsonScanner:
         self.met_control = False  # the last run stopped before the first raw control character
         self._controls = False  # one was read or is accepted
         self.escaped = False  # the open string ends in an escaped quote and, perhaps, what may be after a member
-        self.markers: FindMatch | None = None  # finds a marker in a string (group 1), or what may become one
-        self.notable: FindMatch | None = None  # finds a quote, or where a marker may begin
+        self.searches: MarkerSearches | None = None
         self.watches = False  # the next text of the string decides whether it may be a marker or has ended
         self.contains, self.begun = False, ""  # the open string contains a marker; it ends in what may become one
         self.state = self.was = START
@@ -263,7 +266,6 @@ class JsonScanner:
         state, stack, written, more = self.state, self.stack, "", True
         digits = self.digits if state in INTEGERS else 0
         begin = start = pos
-        escaping = KEY_STRING < state < START
         while more and pos < len(text):
             if len(text) - pos > _SHORT or not text.isascii():
                 pos = _skip(state, text, pos, MAX_DEPTH - len(stack))
@@ -285,29 +287,34 @@ class JsonScanner:
                     pos += state == POP
                     state = self._stop(was, state)
         self.digits = digits
-        if self.repairs:
+        if self.repairs and not (more and state <= KEY_STRING):  # nothing is undecided in a string
             pos, state = self._back_to_decided(text, begin, pos, state, more)
-        inside = (self.was if state == BROKEN else state) < START
-        if inside and (self.watches or self.notable is None or self.notable(text, begin, pos)):
-            self._note_string("\\" * escaping + text[begin:pos])
+        if (self.was if state == BROKEN else state) < START:
+            self._note_string(text, begin, pos, KEY_STRING < self.state < START)
         self.state, self.end = state, pos
         self.out = written + text[start:pos]
         return more and pos == len(text)
 
-    def _note_string(self, read: str) -> None:
-        """Note what is in the string that is open after `read`: a marker, an escaped quote that may have ended it."""
-        at = read.rfind('"')
-        while at >= 0 and _is_escaped(read, at):
-            at = read.rfind('"', 0, at)
-        if at >= 0:
+    def _note_string(self, text: str, begin: int, end: int, escaping: bool) -> None:
+        """Note what a part of the text says of the string that is open after it: that it contains a marker, or that an
+        escaped quote may have ended it. `escaping`: the part begins inside an escape."""
+        searches = self.searches
+        if searches is not None and not self.watches:
+            if not searches.notable(text, begin, end):
+                return
+            if not escaping and searches.opens(text, begin, end):
+                self.contains = self.escaped = False
+                return
+        read = "\\" * escaping + text[begin:end]
+        while quote := _unescaped_quote(read):
             self.begun, self.contains, self.escaped = "", False, False
-            read = read[at + 1 :]
+            read = read[quote.end() :]
         if body := read.rstrip(_BETWEEN_MEMBERS):
             self.escaped = body[-1] == '"'
-        found = self.markers(self.begun + read) if read and self.markers is not None else None
-        if read:
+        if read and searches is not None:
+            found = searches.marker(self.begun + read)
             self.begun = found.group() if found is not None and not found.lastindex else ""
-        self.contains |= found is not None and found.lastindex is not None
+            self.contains |= found is not None and found.lastindex is not None
         self.watches = self.escaped or self.begun != ""
 
     def passes(self, text: str, floor: int) -> bool:
@@ -369,7 +376,7 @@ class JsonScanner:
             state = self.state
             if self.kind != STRING_PART or at == len(text) or (state <= KEY_STRING and text[at] < " "):
                 if state < START:
-                    self._note_string("\\" * escaping + text[pos:at])
+                    self._note_string(text, pos, at, escaping)
                 return at
 
     def _step(self, text: str, pos: int) -> int:

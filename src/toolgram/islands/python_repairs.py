@@ -27,24 +27,8 @@ from typing import Any, NamedTuple
 
 from toolgram.islands import OpenBrackets
 from toolgram.islands.python_literals import READERS, PythonScanner
-from toolgram.islands.python_tokens import (
-    BLANKS,
-    COLON,
-    ITEM,
-    KEYED,
-    WORDS,
-    always,
-    is_escape,
-    json_text,
-)
-from toolgram.limits import (
-    LONGEST_FIRST_ITEM,
-    LONGEST_WORD,
-    MAX_DEPTH,
-    MAX_UNDECIDED,
-    MOST_BETWEEN,
-    MOST_CANDIDATES,
-)
+from toolgram.islands.python_tokens import BLANKS, COLON, ITEM, KEYED, SPECIAL, WORDS, always, is_escape, json_text
+from toolgram.limits import LONGEST_FIRST_ITEM, LONGEST_WORD, MAX_DEPTH, MAX_UNDECIDED, MOST_BETWEEN, MOST_CANDIDATES
 from toolgram.program.expressions import NOWHERE, FindMatch
 
 FITS, DAMAGED, SEVERAL, OPEN = "fits", "damaged", "several", "open"
@@ -111,9 +95,12 @@ class RepairingPythonScanner(PythonScanner):
 
     def passes(self, text: str) -> bool:
         """Return whether `text` is wholly inside a string and the same in JSON."""
-        if self._first is not None or not PythonScanner.passes(self, text):
+        if self._first is not None or self._state != "body" or SPECIAL[self._quote](text):
             return False
-        self._see(text)
+        if self.markers(text):
+            self._flags |= _MARKED
+        if not text.isspace():
+            self._seen = text
         return True
 
     def _see(self, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
-from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner
+from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner, MarkerSearches
 from toolgram.limits import LONGEST_ENVELOPE_TEXT
 from toolgram.program.expressions import FindMatch, firsts_of
 from toolgram.program.look_ahead import partial_pattern
@@ -80,24 +80,38 @@ def arguments_scanner(stream: Stream) -> tuple[JsonScanner, int]:
     """Return the scanner that reads the arguments and looks for markers, and the depth at which they are closed."""
     island = stream.island
     scanner, floor = (island.scanner, island.depth) if isinstance(island, Envelope) else (cast(JsonScanner, island), 0)
-    if scanner.markers is None:
-        scanner.markers, scanner.notable, _ = marker_searches(stream.program.in_no_name)
+    if scanner.searches is None:
+        scanner.searches = marker_searches(stream.program.in_no_name)
     return scanner, floor
 
 
+# A quote that is not escaped, or may not be; one at the end, also with what may be after a member.
+_NOTABLE_QUOTES = (r'(?<=")(?<!\\")', r'(?<=\\\\")', r'(?<=")(?=[,}\] \t\r\n]*+\Z)')
+
+
 @lru_cache(maxsize=256)
-def marker_searches(markers: tuple[str, ...], quote: str = "") -> tuple[FindMatch, FindMatch, FindMatch]:
-    """Return a search for a marker (group 1) or the beginning of one at the end, one for a quote or a place where a
-    marker may begin, and one for these or any other character that is not plain text of a string in such quotes."""
+def marker_searches(markers: tuple[str, ...], quote: str = "") -> MarkerSearches:
+    """Return the searches for these markers in strings in such quotes. Without quotes, the string is JSON; escapes that
+    are whole and of no quote are plain text of it."""
     begun = partial_pattern([*markers]) or "(?!)"
     firsts = firsts_of(marker for marker in markers if marker[0] not in '"\\' and marker[0].isprintable())
     found = re.compile(rf"({'|'.join(map(re.escape, markers)) or '(?!)'})|(?:{begun})\Z").search
     listed = "".join(map(re.escape, firsts))
     ways = [rf"(?<={re.escape(first)})(?=[{re.escape(seconds)}]|\Z)" for first, seconds in firsts.items() if seconds]
     ways += [rf"(?<={re.escape(first)})" for first, seconds in firsts.items() if not seconds]
-    counts = f"(?:{'|'.join([f'(?<![{listed}])', *ways])})" if firsts else ""
-    leaves = re.compile(rf'["{quote}\\\x00-\x1f{listed}]{counts}').search
-    return found, re.compile(f'["{listed}]{counts}').search, leaves
+    if quote:
+        leaves = _any_that_counts(rf'"{quote}\\\x00-\x1f', listed, ways)
+    else:
+        leaves = _any_that_counts(r'"\x00-\x1f', rf"{listed}\\", [*ways, r"(?<=\\)(?![\\/bfnrt])"])
+    opens = re.compile(rf'(?<!\\)"[^"\\{listed}]*+\Z').search
+    notable = _any_that_counts("", rf'"{listed}', [*ways, *_NOTABLE_QUOTES])
+    return MarkerSearches(found, notable, opens, leaves)
+
+
+def _any_that_counts(always: str, listed: str, ways: list[str]) -> FindMatch:
+    """Return a search for one of some characters, or for a listed one that is there in one of the ways."""
+    counts = f"(?:(?<![{listed}])|{'|'.join(ways)})" if listed else ""
+    return re.compile(f"[{always}{listed}]{counts}").search
 
 
 def repaired_reader(stream: Stream) -> str:

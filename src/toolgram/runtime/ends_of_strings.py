@@ -21,27 +21,27 @@ from toolgram.runtime.stream import Stream
 if TYPE_CHECKING:
     from toolgram.islands.python_literals import PythonScanner
 
-IN_ARGUMENTS = ("arguments", "repaired", "python")  # the readers of strings
 _MOST_MARKERS = 8  # one after another
 
 
 def begin_of_markers(stream: Stream, text: str, pos: int) -> int:
     """Return where the markers begin with which the text ends; without them, its end."""
-    found = markers_at_end(stream.program.in_no_name)(text, max(pos, len(text) - LONGEST_END_OF_STRING))
+    begin, at_end = markers_at_end(stream.program.in_no_name)
+    pos = max(pos, len(text) - LONGEST_END_OF_STRING)
+    found = at_end(text, pos) if begin(text, pos) else None
     return len(text) if found is None else found.start()
 
 
 @lru_cache(maxsize=256)
-def markers_at_end(markers: tuple[str, ...]) -> FindMatch:
-    """Return the search for markers, and the beginning of one, at the end of a text. Most texts end in a character that
-    no marker has, or contain no beginning of one, and cost little."""
+def markers_at_end(markers: tuple[str, ...]) -> tuple[FindMatch, FindMatch]:
+    """Return a search for a place where a marker may begin, which costs little, and one for markers, and the beginning
+    of one, at the end of a text."""
     after = [marker for marker in markers if _may_follow(marker)]
-    last = frozenset("".join([*after, " \t\r\n"]))
     firsts, seconds = ("".join(re.escape(each[at]) for each in after) for at in (0, 1))
     begins = re.compile(rf"[{firsts}](?=[{seconds}]|\Z)" if after else "(?!)").search
     whole, begun = "|".join(map(re.escape, after)) or "(?!)", partial_pattern(after) or "(?!)"
-    at_end = re.compile(rf"(?:(?:(?:{whole}){BLANKS}){{1,{_MOST_MARKERS}}}+(?:{begun})?+|(?:{begun}))\Z").search
-    return lambda text, pos=0: at_end(text, pos) if text[-1:] in last and begins(text, pos) else None
+    found = rf"(?:(?:(?:{whole}){BLANKS}){{1,{_MOST_MARKERS}}}+(?:{begun})?+|(?:{begun}))\Z"
+    return begins, re.compile(found).search
 
 
 def _may_follow(marker: str) -> bool:

@@ -24,7 +24,7 @@ from toolgram.limits import MOST_BLANKS
 from toolgram.message import MessageBuilder
 from toolgram.program.expressions import FindMatch
 from toolgram.runtime.argument_readers import arguments_scanner, marker_searches, repaired_reader, took_arguments
-from toolgram.runtime.ends_of_strings import markers_at_end
+from toolgram.runtime.ends_of_strings import begin_of_markers, markers_at_end
 from toolgram.runtime.event_buffer import INSIDE
 from toolgram.runtime.python_readers import took_python
 from toolgram.runtime.stream import Stream
@@ -163,12 +163,12 @@ class Arguments:
 class Json(Arguments):
     """JSON arguments in the model's own characters."""
 
-    __slots__ = ("_ends", "_floor", "_leaves", "_scanner")
+    __slots__ = ("_begins", "_floor", "_leaves", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
-        self._leaves = marker_searches(stream.program.in_no_name)[2]
-        self._ends = markers_at_end(stream.program.in_no_name)
+        self._leaves = marker_searches(stream.program.in_no_name).leaves
+        self._begins, _ = markers_at_end(stream.program.in_no_name)
         self._scanner, self._floor = arguments_scanner(stream)  # the scanner, and the depth at which the arguments end
 
     def take(self, delta: str) -> list[Event] | None:
@@ -180,20 +180,32 @@ class Json(Arguments):
             return [ToolCallDelta(self._index, delta, delta)]
         if not delta:
             return None
-        markers = self._ends(text)
-        part = text if markers is None else text[: markers.start()]
-        if not part and scanner.state > KEY_STRING:
-            part = text  # no string is open, which the markers may follow
-        self.rest = text[len(part) :]
-        if not part:
-            return []
-        if scanner.run(part, 0, self._floor) and (not self.rest or scanner.state <= KEY_STRING):
-            return self._passed_on(scanner.out, part)
-        if markers is not None or not scanner.waits(self._floor):
+        if self._begins(text) and (scanner.in_string or '"' in text):
+            end = begin_of_markers(self._stream, text, 0)
+            if end < len(text):
+                return self._before(end, text)
+        if scanner.run(text, 0, self._floor):
+            self.rest = ""
+            return self._passed_on(scanner.out, text)
+        if not scanner.waits(self._floor):
             self._stopped = text
             return None
         self.rest = text[scanner.end :]
         return self._passed_on(scanner.out, text[: scanner.end]) if scanner.end else []
+
+    def _before(self, end: int, text: str) -> list[Event] | None:
+        """Return the events of a text before the markers at its end, which wait if a string is open there; None if the
+        readers have to read on."""
+        scanner = self._scanner
+        if not end and scanner.state > KEY_STRING:
+            end = len(text)  # no string is open, which the markers may follow
+        self.rest = text[end:]
+        if not end:
+            return []
+        if scanner.run(text[:end], 0, self._floor) and (not self.rest or scanner.state <= KEY_STRING):
+            return self._passed_on(scanner.out, text[:end])
+        self._stopped = text
+        return None
 
     def _read_on(self, text: str) -> int:
         return took_arguments(self._stream, self._scanner, self._floor, text, 0)
@@ -202,18 +214,18 @@ class Json(Arguments):
 class Python(Arguments):
     """Python arguments, transcoded to JSON."""
 
-    __slots__ = ("_ends", "_pieces", "_scanner")
+    __slots__ = ("_begins", "_pieces", "_scanner")
 
     def __init__(self, stream: Stream, builder: MessageBuilder, index: int) -> None:
         super().__init__(stream, builder, index)
         self._scanner = cast("PythonScanner", stream.island)
-        self._ends = markers_at_end(stream.program.in_no_name)
+        self._begins, _ = markers_at_end(stream.program.in_no_name)
         self._pieces = stream.source.pieces  # characters that have produced nothing yet
 
     def take(self, delta: str) -> list[Event] | None:
         """Return the events of a delta, or None if the readers have to read on."""
         scanner, pieces, text = self._scanner, self._pieces, self.rest + delta
-        if not delta or self._ends(text):
+        if not delta or (self._begins(text) and begin_of_markers(self._stream, text, 0) < len(text)):
             return None
         if self.rest:
             delta, self.rest = text, ""
@@ -277,7 +289,7 @@ def _repaired(stream: Stream, builder: MessageBuilder) -> Run | None:
     in_value = scanner.in_plain_string and not scanner.in_key and repairer.idle and not scanner.watches
     if not in_value or repaired_reader(stream) != "arguments":
         return None
-    return Run(stream, builder, marker_searches(stream.program.in_no_name, repairer.quote)[2], a_symbol, "")
+    return Run(stream, builder, marker_searches(stream.program.in_no_name, repairer.quote).leaves, a_symbol, "")
 
 
 def _value(stream: Stream, builder: MessageBuilder) -> Run | None:

@@ -6,11 +6,12 @@ returns the new position, or WAIT if it has put the rest of the text into the st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from toolgram.runtime.argument_readers import read_object, read_string
-from toolgram.runtime.ends_of_strings import IN_ARGUMENTS, begin_of_markers, cut_off_markers, string_is_open
+from toolgram.runtime.argument_readers import arguments_scanner, read_object, read_string
+from toolgram.runtime.ends_of_strings import begin_of_markers, cut_off_markers, string_is_open
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
 from toolgram.runtime.mentions import drop_after_turn, give_up, read_after_turn, withhold_after_turn
 from toolgram.runtime.position import WAIT
@@ -23,6 +24,8 @@ from toolgram.runtime.value_readers import read_value
 from toolgram.runtime.withheld import NO_END, NotACall, Withheld
 
 Reader: TypeAlias = Callable[[Stream, str, int, bool], int]
+
+_QUOTES = re.compile("[\"'`]").search  # without one, a text opens no string
 
 READERS: dict[str, Reader] = {
     "text": read_text,
@@ -62,14 +65,14 @@ def read(stream: Stream, text: str, pos: int, final: bool) -> None:
 
 def _read_piece(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Let the reader of the moment read. Markers at the end of a string in the arguments wait until it goes on."""
-    reader, end = stream.reader, len(text)
-    in_arguments = reader in IN_ARGUMENTS or not getattr(stream.island, "is_text", True)
-    at = begin_of_markers(stream, text, pos) if in_arguments else end
+    if stream.island is None or not _may_open_string(stream, text, pos):
+        return READERS[stream.reader](stream, text, pos, final)
+    end, at = len(text), begin_of_markers(stream, text, pos)
     if at == end:
-        return READERS[reader](stream, text, pos, final)
+        return READERS[stream.reader](stream, text, pos, final)
     if at > pos:
         stream.cut_output(end - at)
-        pos = READERS[reader](stream, text[:at], pos, False)
+        pos = READERS[stream.reader](stream, text[:at], pos, False)
         stream.cut_output(at - end)
         if pos != WAIT:
             return pos
@@ -77,6 +80,18 @@ def _read_piece(stream: Stream, text: str, pos: int, final: bool) -> int:
     elif string_is_open(stream):
         return cut_off_markers(stream, text, pos) if final else stream.wait(text[pos:])
     return READERS[stream.reader](stream, text, pos, final)
+
+
+def _may_open_string(stream: Stream, text: str, pos: int) -> bool:
+    """Return whether a string of the arguments is open, or may be opened by the text."""
+    reader, island = stream.reader, stream.island
+    if reader == "repaired":
+        return True
+    if reader == "arguments":
+        island, _ = arguments_scanner(stream)
+    elif reader != "python" and getattr(island, "is_text", True):
+        return False
+    return _QUOTES(text, pos) is not None or getattr(island, "in_string", True)
 
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:
