@@ -9,7 +9,7 @@ import toolgram
 from tests.cli.running import run
 from tests.derive.turns import derived
 from tests.integrations.cases import TOOLS, cases
-from toolgram.export.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template
+from toolgram.response_templates import LEFT_AROUND, LEFT_OUT, write_response_template
 
 
 def test_the_header_of_a_derived_format_is_the_anchor() -> None:

@@ -79,7 +79,7 @@ def test_every_grammar_is_the_language_of_its_expression(name: str, tool_choice:
 
 
 A, B = ex.Lit("a"), ex.Lit("b")
-ARGUMENTS = (ex.Member("a", A, ex.seq(ex.Lit(","), A), True), ex.Member("b", B, ex.seq(ex.Lit(","), B), False))
+ARGUMENTS = (ex.Member("a", A, True, ex.Lit(",")), ex.Member("b", B, False, ex.Lit(",")))
 REST = ex.choice(ex.Lit('"'), ex.seq(A, ex.Ref("rest")))
 QUOTED = ex.Rules("start", (("start", ex.seq(ex.Lit('"'), ex.Ref("rest"))), ("rest", REST)))
 

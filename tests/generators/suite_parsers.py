@@ -11,9 +11,9 @@ from typing import Any
 import toolgram
 from tests.tables import table
 from toolgram.derive.comparing import markers_of
-from toolgram.export.response_templates import write_response_template
 from toolgram.names import known_names
 from toolgram.observing.observed import stop_tokens
+from toolgram.response_templates import write_response_template
 from toolgram.spec.data import Literal
 
 # The parsers that a user of a server names for a format, for calls and for reasoning, if `names.toml` has several.

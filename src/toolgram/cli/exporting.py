@@ -86,7 +86,7 @@ def export(
         refuse(f"--target {target or 'is missing'}: it is one of {', '.join(TARGETS)}, {RESPONSE_TEMPLATE}")
     try:
         if target == RESPONSE_TEMPLATE:
-            from toolgram.export.response_templates import write_response_template  # needs jinja2; no other target does
+            from toolgram.response_templates import write_response_template
 
             template = write_response_template(fmt)
             notes, said = [*template.notes], {"target": target, "template": template.template, "notes": template.notes}

@@ -48,9 +48,7 @@ def export(
     request = export_request(tools, special_tokens=tokens, note=notes.setdefault, **asked)
     request = replace(request, tokens=replace(request.tokens, as_text=chosen.tokens_as_text))
     root, triggers = expression(fmt, request, prefix, notes.setdefault)
-    markers, stops = fmt.program.literals, stop_tokens(fmt.spec, fmt.observed_paths)
-    special = {token: markers[token] for token in fmt.spec.special_tokens if token in markers}
-    stop = tuple(text for token, text in special.items() if token in stops)
+    special, stop = _special_tokens(fmt)
     if stop_tokens_inside:
         if not stop:
             notes.setdefault("this format names no token that ends a turn, so the grammar has none")
@@ -58,21 +56,33 @@ def export(
         root = seq(root, choice(*ends)) if stop else root
     text = chosen.write(root, notes.setdefault, length_limits)
     if request.calls:
-        _note_on_calls(fmt, notes.setdefault)
+        notes |= dict.fromkeys(_notes_on_calls(fmt))
     if request.calls and not triggers and chosen.note_without_triggers:
         notes.setdefault(chosen.note_without_triggers)
-    return Export(target, text, triggers, stop, tuple(special.values()), tuple(notes))
+    return Export(target, text, triggers, stop, special, tuple(notes))
 
 
-def _note_on_calls(fmt: Format, note: Note) -> None:
-    """Note where the grammar differs from the example outputs."""
+@lru_cache(maxsize=MOST_OUTLINES)
+def _special_tokens(fmt: Format) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the markers that are special tokens, and those of them that end a turn."""
+    markers, stops = fmt.program.literals, stop_tokens(fmt.spec, fmt.observed_paths)
+    special = [token for token in fmt.spec.special_tokens if token in markers]
+    return tuple(map(markers.__getitem__, special)), tuple(markers[token] for token in special if token in stops)
+
+
+@lru_cache(maxsize=MOST_OUTLINES)
+def _notes_on_calls(fmt: Format) -> tuple[str, ...]:
+    """Return where the grammar differs from the example outputs."""
     states = fmt.spec.states
     observed = [edge for edges in fmt.observed_paths.edges.values() for edge in edges]
     meanings = {(states[edge.source].meaning, states[edge.dest].meaning) for edge in observed}
-    if ("value", "argument_key") in meanings:
-        note("a value ends where the next argument begins, so calls are exported with one argument at most")
-    if fmt.observed_paths.python_calls:
-        note("this template writes a call as a Python dict; it is exported as JSON, which is read as well")
+    notes = {
+        "a value ends where the next argument begins, so calls are exported with one argument at most":
+            ("value", "argument_key") in meanings,
+        "this template writes a call as a Python dict; it is exported as JSON, which is read as well":
+            fmt.observed_paths.python_calls,
+    }  # fmt: skip
+    return tuple(note for note, holds in notes.items() if holds)
 
 
 def _tokens(
@@ -83,8 +93,7 @@ def _tokens(
     for text, token in tokens.items():
         if token is not None and token < 0:
             raise ToolgramError(f"special_tokens maps texts to ids, which are 0 or more; {text!r} has {token}")
-    markers = set(fmt.program.literals.values())
-    unknown = [text for text, token in tokens.items() if token is None and text in markers]
+    unknown = [text for text, token in tokens.items() if token is None and text in fmt.program.literals.values()]
     if nameless := [text for text in unknown if not TARGETS[target].can_name_token(text)]:
         tokens_of = f"the token{'s' * (len(nameless) > 1)} {', '.join(nameless)}"
         note(f"{target} has no name for {tokens_of}; without an id they are written as text")
@@ -154,17 +163,25 @@ def _prefix(fmt: Format, reasoning: bool | None) -> str:
 
 def _check_names(fmt: Format, tools: Sequence[Tool]) -> None:
     """Check that the parser reads every name as a name. Raises ToolgramError for the first one that it does not."""
-    triggers = {edge.trigger for edges in fmt.observed_paths.edges.values() for edge in edges if "name" in edge.actions}
-    runs = [shape for trigger in triggers if isinstance(shape := fmt.spec.terminals.get(trigger), Run)]
-    markers = [(name in fmt.spec.special_tokens, text.strip()) for name, text in fmt.program.literals.items()]
+    markers, runs = _in_names(fmt)
     for tool in tools:
-        refused = f"the function {tool.name!r} cannot be called in {fmt.name}"
-        for special, text in markers:
-            if len(text) > 1 and (special or not text.isalnum()) and text in tool.name:
-                raise ToolgramError(f"{refused}: its name contains the marker {text!r}")
-        for run in runs:
-            if not re.fullmatch(run.pattern, tool.name):
-                raise ToolgramError(f"{refused}: a name is {run.pattern} there")
+        if found := markers.search(tool.name):
+            why = f"its name contains the marker {found[0]!r}"
+        elif wrong := [run for run in runs if not re.fullmatch(run, tool.name)]:
+            why = f"a name is {wrong[0]} there"
+        else:
+            continue
+        raise ToolgramError(f"the function {tool.name!r} cannot be called in {fmt.name}: {why}")
+
+
+@lru_cache(maxsize=MOST_OUTLINES)
+def _in_names(fmt: Format) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return a search for the markers that no name may contain, and the patterns that each name must match."""
+    triggers = {edge.trigger for edges in fmt.observed_paths.edges.values() for edge in edges if "name" in edge.actions}
+    runs = tuple(shape.pattern for trigger in triggers if isinstance(shape := fmt.spec.terminals.get(trigger), Run))
+    texts = {text.strip(): name in fmt.spec.special_tokens for name, text in fmt.program.literals.items()}
+    markers = [re.escape(text) for text, special in texts.items() if len(text) > 1 and (special or not text.isalnum())]
+    return re.compile("|".join(markers) or "(?!)"), runs
 
 
 __all__ = ["TARGETS", "Export", "ExportRequest", "ExportTarget", "export", "export_request"]

@@ -45,7 +45,7 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> e
             note(f"the parameter {name!r} is not a Python name and cannot be written")
         elif value != ex.NOTHING:
             written = ex.seq(ex.Lit(name + "="), value)
-            found.append(ex.Member(name, written, ex.seq(ex.Lit(", "), written), name in required))
+            found.append(ex.Member(name, written, name in required, None, ex.seq(ex.Lit(", "), written)))
     further = form.get("additionalProperties", True)
     if form.get("patternProperties"):
         note("patternProperties is not enforced on Python arguments")
@@ -55,7 +55,7 @@ def keyword_members(values: Values, form: Mapping[str, Any], note: ex.Note) -> e
         if first.ranges:
             name = ex.seq(first, ex.Repeat(ex.Class(((48, 57), *_IDENTIFIER)), 0, 31))
             written = ex.seq(name, ex.Lit("="), values.value(further))
-            found.append(ex.Member("", written, ex.seq(ex.Lit(", "), written), False))
+            found.append(ex.Member("", written, False, None, ex.seq(ex.Lit(", "), written)))
     return ex.Members(tuple(found), True)
 
 

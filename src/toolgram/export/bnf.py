@@ -7,6 +7,7 @@ count is written, and undeclared names are expressed exactly.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from toolgram.export import expressions as ex
 from toolgram.export.texts import reaches_into
@@ -14,6 +15,8 @@ from toolgram.export.writing import RuleWriter, written_class
 from toolgram.export.written import Piece, row
 from toolgram.limits import MOST_WRITTEN_BLANKS
 
+_LINES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SHORT = str.maketrans({**_LINES, '"': '\\"', "\\": "\\\\"})
 ANY_CHARACTER = "[^\\x00]"
 
 
@@ -22,13 +25,19 @@ class BnfWriter(RuleWriter):
 
     def literal(self, text: str) -> Piece:
         """Return a string in double quotes."""
-        if text.isprintable():
-            return Piece('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
-        return Piece('"' + "".join(_escaped(char, '"\\') for char in text) + '"')
+        return _in_quotes(text)
 
     def of_class(self, expr: ex.Class) -> Piece:
         """Return a class in brackets."""
         return Piece(written_class(expr.ranges, _in_class, ANY_CHARACTER))
+
+
+@lru_cache(maxsize=4096)
+def _in_quotes(text: str) -> Piece:
+    written = text.translate(_SHORT)
+    if not written.isprintable():
+        written = "".join([_escaped(char, '"\\') for char in text])
+    return Piece(f'"{written}"')
 
 
 def _in_class(char: str) -> str:
@@ -37,8 +46,7 @@ def _in_class(char: str) -> str:
 
 
 def _escaped(char: str, special: str) -> str:
-    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
-    if short:
+    if short := _LINES.get(char):
         return short
     if char in special:
         return "\\" + char

@@ -7,13 +7,14 @@ beginning of alternatives written once. `NOTHING` is what no text matches: alter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from json.encoder import encode_basestring
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, dataclass_transform
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from toolgram.limits import MOST_OPTIONAL_MEMBERS
 
@@ -29,16 +30,37 @@ class _Once(type):
         if len(args) < len(names):  # a default is an attribute of the class
             args += tuple([fields[name] if name in fields else getattr(cls, name) for name in names[len(args) :]])
         key = (cls, args)
-        found = _known.get(key)
+        known = _known.get(key)
+        found = known() if known is not None else None
         if found is None:
-            found = object.__new__(cls)
-            found.__dict__.update(zip(names, args, strict=True))
+            made = object.__new__(cls)
+            if len(args) == 1:  # as most have; it takes half the time
+                made.__dict__[names[0]] = args[0]
+            else:
+                made.__dict__.update(zip(names, args, strict=True))
             with _making:
-                found = _known.setdefault(key, found)
+                known = _known.get(key)
+                found = known() if known is not None else None
+                if found is None:
+                    found, known = made, _Kept(made, _forget)
+                    known.key, _known[key] = key, known
         return found
 
 
-_known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+class _Kept(ref):  # type: ignore[type-arg]
+    """A weak reference to a node, and what it is found by."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+def _forget(gone: _Kept) -> None:
+    """Forget a node that nothing uses any more, unless an equal one has been made since."""
+    if _known.get(gone.key) is gone:
+        del _known[gone.key]
+
+
+_known: dict[tuple[Any, ...], _Kept] = {}
 _making = Lock()
 
 
@@ -162,12 +184,18 @@ class Text(Expr):
 
 
 class Member(Shared):
-    """An argument: how it is written as the first and as a later one."""
+    """An argument: how it is written as the first one, and as a later one: after a separator, or in another form."""
 
     name: str  # "" for an undeclared one, which may be repeated
     first: Expr
-    later: Expr
     required: bool
+    separator: Expr | None
+    again: Expr | None = None
+
+    @property
+    def later(self) -> Expr:
+        """How it is written as a later one."""
+        return seq(self.separator, self.first) if self.separator is not None else self.again or NOTHING
 
 
 class Members(Expr):
@@ -218,25 +246,26 @@ _NO_TEXT = Lit("")
 def seq(*parts: Expr) -> Expr:
     """Return a simplified sequence."""
     flat: list[Expr] = []
-    text = ""  # the fixed texts that the next part follows
+    fixed = False  # the last part is a fixed text
     for part in parts:
         if part is NOTHING:
             return NOTHING
         for each in part.parts if type(part) is Seq else (part,):
-            if type(each) is Lit:
-                text += each.text
-                continue
-            if text:
-                flat.append(Lit(text))
-                text = ""
-            flat.append(each)
-    if text:
-        flat.append(Lit(text))
+            if type(each) is not Lit:
+                flat.append(each)
+                fixed = False
+            elif fixed:
+                flat[-1] = Lit(flat[-1].text + each.text)  # type: ignore[attr-defined]
+            elif each is not _NO_TEXT:
+                flat.append(each)
+                fixed = True
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
 def choice(*options: Expr) -> Expr:
     """Return a simplified choice, in which a common beginning is written once."""
+    if len(options) == 1 and options[0] is not _NO_TEXT:
+        return options[0]
     flat: dict[Expr, None] = {}
     for option in options:
         if type(option) is Choice:
@@ -391,24 +420,25 @@ def may_be_empty(expr: Expr) -> bool:
     return isinstance(expr, Star)
 
 
-def children(expr: Expr) -> list[Expr]:
+CHILDREN: dict[type[Expr], Callable[[Any], Sequence[Expr]]] = {
+    Seq: attrgetter("parts"),
+    Choice: attrgetter("options"),
+    **dict.fromkeys((Star, Repeat, Quoted, EachFunction), lambda expr: (expr.body,)),
+    Members: lambda expr: [each for member in expr.members for each in (member.first, member.later)],
+    Rules: lambda expr: [body for _, body in expr.rules],
+}
+
+
+def children(expr: Expr) -> Sequence[Expr]:
     """Return the expressions directly inside an expression."""
-    match expr:
-        case Seq():
-            return list(expr.parts)
-        case Choice():
-            return list(expr.options)
-        case Star() | Repeat() | Quoted() | EachFunction():
-            return [expr.body]
-        case Members():
-            return [each for member in expr.members for each in (member.first, member.later)]
-        case Rules():
-            return [body for _, body in expr.rules]
-    return []
+    inside_of = CHILDREN.get(type(expr))
+    return inside_of(expr) if inside_of is not None else ()
 
 
 def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
     """Return an expression in which each part is what `made` returns for it."""
+    if type(expr) not in CHILDREN:
+        return expr
     match expr:
         case Seq():
             return seq(*map(made, expr.parts))
@@ -421,25 +451,41 @@ def rebuilt(expr: Expr, made: Callable[[Expr], Expr]) -> Expr:
         case Repeat():
             return replace(expr, body=made(expr.body))
         case Members():
-            found = (replace(each, first=made(each.first), later=made(each.later)) for each in expr.members)
-            return Members(tuple(found), expr.any_order)
+            return Members(tuple([_rebuilt_member(each, made) for each in expr.members]), expr.any_order)
     return expr
 
 
-def filled(expr: Expr, written: Callable[[Slot], Expr]) -> Expr:
-    """Return an expression with what is written in each of its slots."""
-    return written(expr) if isinstance(expr, Slot) else rebuilt(expr, lambda each: filled(each, written))
+def _rebuilt_member(member: Member, made: Callable[[Expr], Expr]) -> Member:
+    separator, again = (None if each is None else made(each) for each in (member.separator, member.again))
+    return Member(member.name, made(member.first), member.required, separator, again)
 
 
-def inside(root: Expr) -> Iterator[Expr]:
-    """Yield an expression and everything inside it, each once."""
-    pending, seen = [root], set[Expr]()
+def filled(expr: Expr, written: Callable[[Slot], Expr], same: set[Expr]) -> Expr:
+    """Return an expression with what is written in each of its slots. `same` is a set of parts without slots."""
+    if expr in same:
+        return expr
+    if isinstance(expr, Slot):
+        return written(expr)
+    found = rebuilt(expr, lambda each: filled(each, written, same))
+    if found is expr:
+        same.add(expr)
+    return found
+
+
+def inside(root: Expr) -> Iterable[Expr]:
+    """Return an expression and everything inside it, each once."""
+    pending, seen = [root], dict[Expr, None]()
     while pending:
         here = pending.pop()
         if here not in seen:
-            seen.add(here)
-            yield here
+            seen[here] = None
             pending += children(here)
+    return seen
+
+
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a sequence; anything else is its only part."""
+    return expr.parts if type(expr) is Seq else (expr,)
 
 
 def split(expr: Expr) -> tuple[Expr, Expr]:
@@ -485,14 +531,14 @@ def _in_runs(members: tuple[Member, ...]) -> Expr:
     return seq(choice(runs[1][0].first, seq(begun, parts[0])), *parts[1:]) if parts else begun
 
 
-def without_alike(every: Mapping[Member, Expr]) -> tuple[Expr, dict[Member, Expr]]:
-    """Return what all possible forms of members begin with, and the rest of each, of which none is empty."""
-    rows = {key: expr.parts if isinstance(expr, Seq) else (expr,) for key, expr in every.items() if expr is not NOTHING}
+def without_alike(every: Mapping[Member, Expr]) -> tuple[tuple[Expr, ...], dict[Member, tuple[Expr, ...]]]:
+    """Return the parts that all possible forms of members begin with, and the other parts of each: at least one."""
+    rows = {key: parts_of(expr) for key, expr in every.items() if expr is not NOTHING}
     first = next(iter(rows.values()), ())
     alike = 0
     while rows and all(len(parts) > alike + 1 and parts[alike] is first[alike] for parts in rows.values()):
         alike += 1
-    return seq(*first[:alike]), {member: seq(*parts[alike:]) for member, parts in rows.items()}
+    return first[:alike], {member: parts[alike:] for member, parts in rows.items()}
 
 
 @dataclass(frozen=True, slots=True)

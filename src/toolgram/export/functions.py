@@ -8,7 +8,6 @@ filled in for each function. What is written for some parameters is kept with th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Self
 
 from toolgram.export import expressions as ex
@@ -33,27 +32,34 @@ class Functions:
         self.request = ExportRequest()
         self.note: ex.Note = str
         self.writer = ArgumentWriter(spec, paths, str, tokens)
+        self.same: set[ex.Expr] = set()  # parts that no function changes
 
     def of(self, request: ExportRequest, note: ex.Note) -> Self:
         """Return the functions of a request."""
-        found = copy(self)
-        found.request, found.note = request, note
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__, request=request, note=note)
         return found
 
     def expanded(self, expr: ex.Expr, tool: Tool | None = None) -> ex.Expr:
         """Return an expression in which each part of a call is written for each function; within one, for `tool`."""
+        if expr in self.same:
+            return expr
         name = tool.name if tool is not None else ""
         match expr:
             case ex.EachFunction():
-                return ex.choice(*(self.expanded(expr.body, each) for each in self.request.tools))
-            case ex.Slot() if tool is not None:
-                return self.in_slot(tool, expr)
+                return ex.choice(*[self.expanded(expr.body, each) for each in self.request.tools])
+            case ex.Slot():
+                return expr if tool is None else self.in_slot(tool, expr)
             case ex.Lit():
-                return ex.Lit(ex.named(expr.text, name))
+                found: ex.Expr = ex.Lit(ex.named(expr.text, name))
             case ex.Text():
                 forbidden = ex.Forbidden(with_names(expr.forbidden.words, self.request.declared))
-                return ex.Text(forbidden, ex.named(expr.closer, name), expr.within)
-        return ex.rebuilt(expr, lambda each: self.expanded(each, tool))
+                found = ex.Text(forbidden, ex.named(expr.closer, name), expr.within)
+            case _:
+                found = ex.rebuilt(expr, lambda each: self.expanded(each, tool))
+        if found is expr:
+            self.same.add(expr)
+        return found
 
     def in_slot(self, tool: Tool, slot: ex.Slot) -> ex.Expr:
         """Return what a function has in a slot."""

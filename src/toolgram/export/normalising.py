@@ -21,7 +21,14 @@ from toolgram.export.ecmascript import shortened
 from toolgram.export.expressions import Note
 from toolgram.export.schema_checks import IGNORED, TYPES, Document, type_names
 from toolgram.export.schema_graph import Place, fits_kind, is_found, nesting, printed, removed_impossible
-from toolgram.limits import MAX_SCHEMA_NESTING, MOST_COMBINED, MOST_ENUM_VALUES, MOST_SCHEMA_PLACES
+from toolgram.limits import (
+    MAX_INSIDE_DEFINITION,
+    MAX_SCHEMA_NESTING,
+    MOST_COMBINED,
+    MOST_ENUM_VALUES,
+    MOST_PROPERTIES,
+    MOST_SCHEMA_PLACES,
+)  # fmt: skip
 
 Side = tuple[Any, int]  # a part of the document, and which of its alternatives have been taken
 Sides = tuple[Side, ...]
@@ -46,8 +53,69 @@ def normal_form(schema: Any, where: str, note: Note, only: str = "", open_object
     with `where` and the path if this is not a schema, or if no value fits it. Costs time in proportion to the size of
     the document; if several alternatives combine, up to 64 times as much.
     """
-    document = Document(schema, where)
-    return _Normaliser(document, note, open_objects).form(only)
+    plain = _Plain(open_objects)
+    found = plain.form(schema, 0) if only == "object" and type(schema) is dict and schema.get("type") == only else None
+    if found is None:
+        return _Normaliser(Document(schema, where), note, open_objects).form(only)
+    if plain.closes:
+        note(_CLOSED)
+    return found
+
+
+_CLOSED = (
+    "an object whose schema names properties and does not say `additionalProperties` is closed: no other names are "
+    "written"
+)
+_COMMENTS = {"description", "title", "default", "examples", "$schema", "$comment"}
+_OF_OBJECT = {"type", "properties", "required", "additionalProperties"}
+
+
+class _Plain:
+    """Returns the normal form of a schema in which nothing adds to anything else, as in those of most functions: parts
+    of one type, in their own places, and without limits. `form` returns None for all others."""
+
+    def __init__(self, open_objects: bool) -> None:
+        self.open_objects, self.closes = open_objects, False
+        self.seen: set[int] = set()  # a part that occurs twice is a definition
+
+    def form(self, schema: Any, depth: int) -> Mapping[str, Any] | None:
+        """Return the normal form of a part."""
+        if type(schema) is not dict:
+            return None
+        kind, keys = schema.get("type"), schema.keys() - _COMMENTS
+        if len(keys) == 1 and kind in TYPES[:-2]:
+            return {"type": kind}
+        if id(schema) in self.seen or depth > MAX_INSIDE_DEFINITION or not isinstance(kind, str):
+            return None
+        self.seen.add(id(schema))
+        if keys == {"type", "enum"} and kind == "string":
+            return self._texts(schema["enum"])
+        if keys == {"type", "items"} and kind == "array":
+            items = self.form(schema["items"], depth + 1)
+            return items and {"type": kind, "items": items}
+        return self._object(schema, depth) if kind == "object" and "properties" in keys <= _OF_OBJECT else None
+
+    def _texts(self, values: Any) -> Mapping[str, Any] | None:
+        plain = type(values) is list and 0 < len(values) <= MOST_ENUM_VALUES and _are_texts(values)
+        return {"enum": values} if plain and len({*values}) == len(values) else None
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> Mapping[str, Any] | None:
+        properties, required = schema["properties"], schema.get("required", [])
+        further = schema.get("additionalProperties", self.open_objects)
+        if type(properties) is not dict or type(required) is not list or type(further) is not bool:
+            return None
+        if not 0 < len(properties) <= MOST_PROPERTIES or not (_are_texts(properties) and _are_texts(required)):
+            return None
+        found = {name: self.form(each, depth + 1) for name, each in properties.items()}
+        if None in found.values() or not properties.keys() >= {*required}:
+            return None
+        self.closes |= "additionalProperties" not in schema and not further
+        needed = {"required": [*dict.fromkeys(required)]} if required else {}
+        return {"type": "object", "properties": found, **needed, "additionalProperties": further}
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(type(each) is str and each.isascii() for each in values)
 
 
 class _Normaliser:
@@ -278,10 +346,7 @@ class _Normaliser:
         declares = any("properties" in raw or raw.get("patternProperties") for raw in raws)
         closed = not said and declares and not self.open_objects and allowed is None
         if closed:
-            self.say(
-                "an object whose schema names properties and does not say `additionalProperties` is closed: no other "
-                "names are written"
-            )
+            self.say(_CLOSED)
         for name in dict.fromkeys([*names, *(allowed or ())]):
             place.properties[name] = self.place(self._of_name(name, raws))
         self._required(place, raws, said)

@@ -44,8 +44,9 @@ class Notation:
 
     def ref(self, kind: str) -> ex.Ref:
         """Return the rule for all values of a kind."""
-        found = self.kinds.get(f"{self.name}_{kind}")
-        return found if isinstance(found, ex.Ref) else ex.Ref(f"{self.name}_{kind}")
+        name = f"{self.name}_{kind}"
+        found = self.kinds.get(name)
+        return found if isinstance(found, ex.Ref) else ex.Ref(name, "")
 
     def member_name(self, name: str) -> ex.Expr:
         """Return the name of a member."""
@@ -136,6 +137,8 @@ def python_text(value: Any) -> str:
 
 def composed(value: Any, notation: Notation, leaf: Callable[[Any], ex.Expr]) -> ex.Expr:
     """Return one value, with the blanks of its notation; `leaf` writes what is neither a list nor an object."""
+    if isinstance(value, str):
+        return leaf(value)
     if isinstance(value, list | tuple):
         return ex.seq(ex.Lit("["), _listed([composed(each, notation, leaf) for each in value], notation), ex.Lit("]"))
     if isinstance(value, Mapping):

@@ -69,7 +69,8 @@ class _Formats:
 
 def _rules_can_write(expr: ex.Expr) -> bool:
     """Return whether rules can write an expression: they know tokens by their ids, and no formats."""
-    return not any(
-        isinstance(each, ex.EngineFormat) or (isinstance(each, ex.Token) and each.id is None)
-        for each in ex.inside(expr)
-    )
+    parts = [*ex.inside(expr)]
+    kinds = {*map(type, parts)}
+    if ex.EngineFormat in kinds:
+        return False
+    return ex.Token not in kinds or not any(isinstance(each, ex.Token) and each.id is None for each in parts)

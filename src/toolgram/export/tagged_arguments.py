@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Self, cast
 
 from toolgram.errors import ToolgramError
@@ -25,6 +24,7 @@ from toolgram.export.solving import solve
 from toolgram.export.texts import WORD, characters_of, rest_of
 from toolgram.export.values import Values, alternatives, text_of_schema
 from toolgram.islands.escapes import escaped
+from toolgram.limits import MAX_KEPT_SCHEMA, MOST_KEPT_SCHEMAS
 from toolgram.observing.observed import Edge, ObservedPaths
 from toolgram.program.values import SURE_MARKER
 from toolgram.spec.data import Literal, Run, Spec, rows_of
@@ -49,11 +49,13 @@ class ArgumentWriter:
         self.spec, self.paths, self.note, self.tokens = spec, paths, note, tokens
         self.rows = rows_of(spec)
         self.skeleton = cache(self._skeleton)
+        self.values: dict[tuple[Edge, str], ex.Expr] = {}
+        self.same: set[ex.Expr] = set()  # parts of skeletons that no argument changes
 
     def noting(self, note: ex.Note) -> Self:
         """Return a writer with the same skeletons, whose notes are those of another request."""
-        found = copy(self)
-        found.note = note
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__, note=note)
         return found
 
     def no_arguments(self, parameters: Parameters) -> ex.Expr:
@@ -83,12 +85,8 @@ class ArgumentWriter:
         """Return the arguments of one alternative of the schema."""
         note = noting(self.note)
 
-        def written(key: str | tuple[str, ...], declared: Any) -> tuple[ex.Expr, ex.Expr]:
-            in_slot = cache(lambda slot: getattr(self, f"_{slot.part}")(parameters, *slot.at, key, declared))
-            form = cache(lambda skeleton: ex.filled(skeleton, in_slot))
-            again = ex.choice(*(form(self.skeleton(edge, waiting)) for edge in later))
-            return ex.choice(*(form(self.skeleton(edge, waiting)) for edge in first)), again
-
+        forms = [[self.skeleton(edge, waiting) for edge in edges] for edges in (first, later)]
+        written = partial(self._argument, parameters, forms)
         required = set(schema.get("required", ()))
         properties: dict[str, Any] = {
             name: each for name, each in schema.get("properties", {}).items() if each is not False
@@ -104,18 +102,34 @@ class ArgumentWriter:
                 if name in required:
                     return ex.NOTHING
                 continue
-            found.append(ex.Member(name, begun, again, name in required))
+            found.append(ex.Member(name, begun, name in required, None, again))
         beyond = True if "patternProperties" in schema else schema.get("additionalProperties", True)
         if beyond is not False and not _texts_and_others(parameters, beyond)[0]:
             note("further arguments would be read as text, so they are not allowed")
         elif beyond is not False:
             self.note("arguments that no schema declares are not counted: a name may be repeated")
             begun, again = written(tuple(properties), beyond)
-            found.append(ex.Member("", begun, again, False))
+            found.append(ex.Member("", begun, False, None, again))
             if begun == ex.NOTHING:  # the marker that closes the argument also has the key, which must be known
                 others = [name for name in parameters.names if name not in schema.get("properties", {})]
-                found[-1:] = [ex.Member(name, *written(name, beyond), False) for name in others]
+                pairs = ((name, *written(name, beyond)) for name in others)
+                found[-1:] = [ex.Member(name, begun, False, None, again) for name, begun, again in pairs]
         return ex.Members(tuple(found), True) if found else ex.NOTHING
+
+    def _argument(
+        self, parameters: Parameters, forms: list[list[ex.Expr]], key: str | tuple[str, ...], declared: Any
+    ) -> tuple[ex.Expr, ex.Expr]:
+        """Return an argument in its first and its later form."""
+        slots: dict[ex.Expr, ex.Expr] = {}
+
+        def in_slot(slot: ex.Slot) -> ex.Expr:
+            if slot not in slots:
+                slots[slot] = getattr(self, f"_{slot.part}")(parameters, *slot.at, key, declared)
+            return slots[slot]
+
+        known = {each: ex.filled(each, in_slot, self.same) for form in forms for each in form}
+        first, later = (ex.choice(*map(known.__getitem__, form)) for form in forms)
+        return first, later
 
     def _skeleton(self, edge: Edge, waiting: str) -> ex.Expr:
         """Return what all arguments have in common, from the edge that begins one to the place where another may begin.
@@ -155,6 +169,21 @@ class ArgumentWriter:
         return ex.Chars(first, rest, 32, key)
 
     def _value(self, parameters: Parameters, edge: Edge, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
+        """Return a value, which is kept if only its own schema decides how it is written."""
+        state, schema = self.spec.states[edge.source], schema_text(declared, {})
+        if state.echo or state.typed not in READ_AS_TEXT_OR_JSON or not isinstance(key, str) or '"$ref"' in schema:
+            return self._made_value(parameters, edge, key, declared)
+        found = self.values.get((edge, schema))
+        if found is None:
+            notes: dict[str, None] = {}
+            found = self.noting(notes.setdefault)._made_value(parameters, edge, key, declared)
+            for words in notes:
+                self.note(words)
+            if not notes and len(schema) <= MAX_KEPT_SCHEMA and len(self.values) < MOST_KEPT_SCHEMAS:
+                self.values[edge, schema] = found
+        return found
+
+    def _made_value(self, parameters: Parameters, edge: Edge, key: str | tuple[str, ...], declared: Any) -> ex.Expr:
         marker = self.tokens.written(edge.text)
         state = self.spec.states[edge.source]
         if state.typed not in READ_AS_TEXT_OR_JSON:

@@ -7,7 +7,7 @@ their `Notation`, so there is one converter.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgram.export import expressions as ex
@@ -31,7 +31,7 @@ class Values:
         """Return the language that begins with `start`."""
         self.finish()
         used: dict[str, ex.Expr] = {}
-        pending = list(_refs(start))
+        pending = _refs(start) if self.made else []
         while pending:
             name = pending.pop()
             if name in self.made and name not in used:
@@ -43,7 +43,7 @@ class Values:
         """Return the language that begins with `start`, or the expression itself if it uses no rule."""
         while isinstance(start, ex.Ref) and start.name in self.notation.kinds:
             start = self.made[start.name]
-        return self.rules(start) if next(_refs(start), None) else start
+        return self.rules(start) if _refs(start) else start
 
     def value(self, schema: Any) -> ex.Expr:
         """Return how a value of this schema is written."""
@@ -158,7 +158,7 @@ class Values:
         found: list[ex.Member] = []
 
         def add(name: str, written: ex.Expr, needed: bool) -> None:
-            found.append(ex.Member(name, written, ex.seq(separator, written), needed))
+            found.append(ex.Member(name, written, needed, separator, None))
 
         for name, declared in properties.items():
             value = self.value(declared)
@@ -281,5 +281,5 @@ def alternatives(schema: Any, definitions: Mapping[str, Any]) -> list[Mapping[st
     return found
 
 
-def _refs(expr: ex.Expr) -> Iterator[str]:
-    return (each.name for each in ex.inside(expr) if isinstance(each, ex.Ref))
+def _refs(expr: ex.Expr) -> list[str]:
+    return [each.name for each in ex.inside(expr) if isinstance(each, ex.Ref)]

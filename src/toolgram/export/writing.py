@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolgram.export import expressions as ex
 from toolgram.export.ecmascript import ALL
@@ -20,7 +20,10 @@ from toolgram.export.notations import BASE, JSON
 from toolgram.export.texts import text_automaton
 from toolgram.export.values import Values, other_names
 from toolgram.export.written import EMPTY_ROW, Piece, counted, either, joined, optional, row
-from toolgram.limits import MAX_KEPT_SCHEMA, MOST_COUNTED, MOST_KEPT_SCHEMAS
+from toolgram.limits import MAX_KEPT_SCHEMA, MOST_COUNTED, MOST_KEPT_SCHEMAS, MOST_OUTLINES
+
+_SHARED = {ex.Seq, ex.Choice, ex.Star}  # what is a rule of its own if it occurs several times
+_LEAVES = {ex.Blanks, ex.Json, ex.Rules}  # what is written once
 
 
 class RuleWriter:
@@ -48,15 +51,20 @@ class RuleWriter:
 
     def counted(self, root: ex.Expr) -> ex.Expr:
         """Count how often each part occurs in an expression that is to be written, and return it."""
-        pending = [root]
+        self.count([root])
+        return root
+
+    def count(self, pending: list[ex.Expr]) -> None:
+        """Count how often each part that has parts occurs in expressions that are to be written."""
+        uses = self.uses
         while pending:
             here = pending.pop()
-            if isinstance(here, ex.Lit):  # never a rule of its own
-                continue
-            self.uses[here] = self.uses.get(here, 0) + 1
-            if self.uses[here] == 1 and not isinstance(here, ex.Members | ex.Rules):
-                pending += ex.children(here)
-        return root
+            kind = type(here)
+            parts = ex.CHILDREN.get(kind)
+            if parts is not None:
+                known = uses[here] = uses.get(here, 0) + 1
+                if known == 1 and kind is not ex.Members and kind is not ex.Rules:
+                    pending += parts(here)
 
     def new(self, kind: str) -> str:
         """Return the next name of a kind."""
@@ -94,18 +102,26 @@ class RuleWriter:
 
     def item(self, expr: ex.Expr) -> Piece:
         """Return an expression as a part of another one: a part that several others share is a rule."""
-        if expr in self.leaves:
-            return self.leaves[expr]
-        if isinstance(expr, ex.Seq | ex.Choice | ex.Star) and expr != ex.EMPTY and self.uses.get(expr, 0) > 1:
-            written = self.of_star if isinstance(expr, ex.Star) else self.body
-            return self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
-        if isinstance(expr, ex.Lit | ex.Break):
-            found: Piece = self.literal(expr.text) if isinstance(expr, ex.Lit) else EMPTY_ROW
+        kind = type(expr)
+        if kind is ex.Lit:
+            return self.literal(expr.text)  # type: ignore[attr-defined]
+        known = self.leaves.get(expr)
+        if known is not None:
+            return known
+        if kind in _SHARED and expr is not ex.EMPTY and self.uses.get(expr, 0) > 1:
+            written = self.of_star if kind is ex.Star else self.body
+            found = self.rule(("shared", expr), "part", lambda: written(expr))  # type: ignore[arg-type]
         else:
-            found = getattr(self, f"of_{type(expr).__name__.lower()}")(expr)  # each kind has a method
-        if isinstance(expr, ex.Lit | ex.Blanks | ex.Json | ex.Rules) or expr in self.names:
-            self.leaves[expr] = found
+            write: Callable[[ex.Expr], Piece] = getattr(self, _method(kind))
+            found = write(expr)
+            if kind not in _LEAVES and expr not in self.names:
+                return found
+        self.leaves[expr] = found
         return found
+
+    def of_break(self, expr: ex.Break) -> Piece:
+        """Return the empty text."""
+        return EMPTY_ROW
 
     def of_choice(self, expr: ex.Choice) -> Piece:
         """Return a choice of options."""
@@ -196,16 +212,16 @@ class RuleWriter:
             return self.item(self.counted(ex.members_in_turn(expr, self.note)))
         if not few:
             self.note(f"with more than {self.most_counted} arguments, one that is not required may be repeated")
+        once = named if few else required
         if self.uses.get(expr, 0) < 2:
-            return _AnyOrder(self, expr, named if few else required).piece()
-        return self.rule(expr, "part", lambda: _AnyOrder(self, expr, named if few else required).piece())
+            return _in_any_order(self, expr, once)
+        return self.rule(expr, "part", lambda: _in_any_order(self, expr, once))
 
-    def joinable(self, expr: ex.Expr) -> Piece:
+    def joinable(self, parts: Sequence[ex.Expr]) -> Piece:
         """Return a part of a sequence. Only if it begins with a fixed text, it is joined to one before it."""
-        if expr is ex.EMPTY:
-            return EMPTY_ROW
-        found = self.option(expr)
-        return found if isinstance(ex.split(expr)[0], ex.Lit) or found.text[0] != '"' else counted(found, "")
+        found = row(*map(self.item, parts))
+        joins = found is EMPTY_ROW or type(parts[0]) is ex.Lit or found.text[0] != '"'
+        return found if joins else counted(found, "")
 
     def of_rules(self, expr: ex.Rules) -> Piece:
         """Return an inner language, whose rules have names of their own."""
@@ -281,60 +297,147 @@ class RuleWriter:
         return self.body(expr)
 
 
-class _AnyOrder:
-    """Writes arguments in any order, as a choice for every set of `once` that has been written.
+@cache
+def _method(kind: type[ex.Expr]) -> str:
+    """Return the name of the method that writes expressions of a kind."""
+    return f"of_{kind.__name__.lower()}"
 
-    The required ones must be among those; the others may occur any number of times.
+
+def _in_any_order(writer: RuleWriter, expr: ex.Members, once: Sequence[ex.Member]) -> Piece:
+    """Return arguments in any order, of which each of `once` is written at most once."""
+    members = [*once, *(each for each in expr.members if each not in once)]
+    begin, firsts = ex.without_alike({each: each.first for each in members})
+    between = members[0].separator
+    if between is not None and all(each.separator is between for each in members):
+        separator, laters = (*ex.parts_of(between), *begin), firsts
+    else:
+        separator, laters = ex.without_alike({each: each.later for each in members})
+    rests = [part for found in (firsts, laters) for parts in found.values() for part in parts]
+    writer.count([*(*begin, *separator) * len(members), *rests])
+    needed = frozenset(at for at, each in enumerate(once) if each.required)
+    parts = [begin, separator, *map(firsts.get, members), *map(laters.get, members)]
+    return _written_orders(writer, len(once), needed, parts)
+
+
+def _written_orders(
+    writer: RuleWriter, once: int, needed: frozenset[int], parts: Sequence[tuple[ex.Expr, ...] | None]
+) -> Piece:
+    """Return the orders of arguments, with the rules of both in the order in which they are used."""
+    pieces: dict[tuple[ex.Expr, ...] | None, tuple[_Outline, str]] = {None: (None, ""), (): (False, "")}
+    rules: list[int] = []
+    steps = _orders(once, needed, tuple([pieces[each][0] if each in pieces else _ANY for each in parts])).steps
+    for step in steps:
+        if step is None:
+            rules.append(len(writer.rules))
+            writer.rules.append((writer.new("part"), EMPTY_ROW))
+        elif parts[step] not in pieces:
+            text, strength = writer.joinable(parts[step] or ())
+            opens, closes = text[0] == '"', text[-1] == '"'
+            pieces[parts[step]] = (opens, closes, strength), text[opens : len(text) - closes]
+    found = [pieces.get(each, (_ANY, "")) for each in parts]
+    orders = _orders(once, needed, tuple([outline for outline, _ in found]))
+    known = [*(text for _, text in found), *(writer.rules[at][0] for at in rules)]
+    for at, (body, strength) in zip(rules, orders.bodies, strict=True):
+        writer.rules[at] = (writer.rules[at][0], Piece(_filled(body, known), strength))
+    return Piece(_filled(orders.root, known), orders.strength)
+
+
+# Whether a quote begins a piece, and ends it; how strongly it binds. False for the empty piece, None for none.
+_Outline: TypeAlias = tuple[bool, bool, int] | bool | None
+_ANY: _Outline = (False, False, 0)
+
+
+@lru_cache(maxsize=MOST_OUTLINES)
+def _orders(once: int, needed: frozenset[int], outlines: tuple[_Outline, ...]) -> _Orders:
+    return _Orders(once, needed, outlines)
+
+
+class _Orders:
+    """The orders of some arguments, whatever these are: a choice for every set of the first `once` that was written.
+
+    The `needed` ones must be among those; the others may occur any number of times. Arguments of other functions have
+    the same orders, so they are made once, with a number between zero bytes for each text and each rule. `steps` are
+    the numbers of the texts as they are used, with None for each rule.
     """
 
-    def __init__(self, writer: RuleWriter, expr: ex.Members, once: Sequence[ex.Member]) -> None:
-        for each in (each for member in expr.members for each in (member.first, member.later)):
-            for part in each.parts if isinstance(each, ex.Seq) else (each,):
-                writer.counted(part)
-        self.writer, self.expr, self.once = writer, expr, once
-        self.begin, self.firsts = ex.without_alike({each: each.first for each in expr.members})
-        self.separator, self.laters = ex.without_alike({each: each.later for each in expr.members})
-        self.loose = [each for each in expr.members if each not in once]
-        self.needed = {each for each in once if each.required}
-        self.turned = self.separator is not ex.EMPTY  # `(x a)* x b` is `x (a x)* b`
-        self.written = cache(writer.joinable)  # at its first use, so that rules have the order of the text
+    def __init__(self, once: int, needed: frozenset[int], outlines: tuple[_Outline, ...]) -> None:
+        every = len(outlines) // 2 - 1
+        self.once, self.loose, self.needed, self.outlines = range(once), range(once, every), needed, outlines
+        self.firsts = {at: 2 + at for at in range(every) if outlines[2 + at] is not None}  # the numbers of their texts
+        self.laters = {at: 2 + every + at for at in range(every) if outlines[2 + every + at] is not None}
+        self.turned = outlines[_SEPARATOR] is not False  # `(x a)* x b` is `x (a x)* b`
+        self.steps: list[int | None] = []
+        self.rules: dict[Any, tuple[Piece, list[Piece]]] = {}
         self.following = cache(self._following)
+        root = self._whole()
+        self.root, self.strength = _template(root.text), root.strength
+        self.bodies = [(_template(body.text), body.strength) for _, [body] in self.rules.values()]
 
-    def piece(self) -> Piece:
-        """Return the whole."""
+    def _use(self, number: int) -> Piece:
+        """Return the piece with a number."""
+        outline = self.outlines[number]
+        if not isinstance(outline, tuple):
+            return EMPTY_ROW
+        if number not in self.steps:
+            self.steps.append(number)
+        opens, closes, strength = outline
+        return Piece('"' * opens + f"\0{number}\0" + '"' * closes, strength)
+
+    def _rule(self, key: Any, body: Callable[[], Piece]) -> Piece:
+        if key not in self.rules:
+            self.steps.append(None)
+            self.rules[key] = Piece(f"\0{len(self.outlines) + len(self.rules)}\0"), []
+            self.rules[key][1].append(body())
+        return self.rules[key][0]
+
+    def _whole(self) -> Piece:
+        begin = self._use(_BEGIN)
         only = self.needed - self.laters.keys()  # the only possible first one
-        first = [each for each in (*self.once, *self.loose) if each in self.firsts and only <= {each}]
-        seen = {each: frozenset({each}) & {*self.once} for each in first}
-        options = (joined(self.written(self.firsts[each]), self.following(seen[each])) for each in first)
-        return row(self.written(self.begin), either(*options))
+        first = [at for at in self.firsts if only <= {at}]
+        seen = {at: frozenset({at}) & {*self.once} for at in first}
+        options = [joined(self._use(self.firsts[at]), self.following(seen[at])) for at in first]
+        return row(begin, either(*options))
 
-    def _following(self, seen: frozenset[ex.Member]) -> Piece:
-        ways = [each for each in self.once if each not in seen and each in self.laters]
+    def _following(self, seen: frozenset[int]) -> Piece:
+        ways = [at for at in self.once if at not in seen and at in self.laters]
         ends = self.needed <= seen
-        begun = EMPTY_ROW if ends else self.written(self.separator)
+        begun = EMPTY_ROW if ends else self._use(_SEPARATOR)
         if not self.laters.keys().isdisjoint(self.loose):
-            again = self.writer.rule((self.expr, ends or not self.turned), "part", lambda: self._repeated(ends))
-            begun = joined(begun, again)
+            begun = joined(begun, self._rule(ends or not self.turned, lambda: self._repeated(ends)))
         if len(seen or self.loose) > 1 and ways and (ends or len(ways) > 1):  # it occurs in several places
-            options = self.writer.rule((self.expr, seen), "part", lambda: either(*self._options(seen, ways, ends)))
-            return joined(begun, options)
+            return joined(begun, self._rule(seen, lambda: either(*self._options(seen, ways, ends))))
         return joined(begun, optional(*self._options(seen, ways, ends))) if ways else begun
 
-    def _options(self, seen: frozenset[ex.Member], ways: Iterable[ex.Member], ends: bool) -> Iterator[Piece]:
-        found = (joined(self.written(self.laters[each]), self.following(seen | {each})) for each in ways)
-        yield from [joined(self.written(self.separator), either(*found))] if ends and self.turned else found
+    def _options(self, seen: frozenset[int], ways: Iterable[int], ends: bool) -> Iterator[Piece]:
+        found = (joined(self._use(self.laters[at]), self.following(seen | {at})) for at in ways)
+        yield from [joined(self._use(_SEPARATOR), either(*found))] if ends and self.turned else found
         if ends:
             yield EMPTY_ROW
 
     def _repeated(self, ends: bool) -> Piece:
         """Return any number of those that may be repeated."""
         twice = self.needed and self.turned and len(self.loose) > 1
-        found = self.writer.rule((self.expr, "loose"), "part", self._one) if twice else self._one()
-        separator = self.written(self.separator)
+        found = self._rule("loose", self._one) if twice else self._one()
+        separator = self._use(_SEPARATOR)
         return counted(joined(separator, found) if ends else joined(found, separator), "*")
 
     def _one(self) -> Piece:
-        return either(*(self.written(self.laters[each]) for each in self.loose if each in self.laters))
+        return either(*[self._use(self.laters[at]) for at in self.loose if at in self.laters])
+
+
+_BEGIN, _SEPARATOR = 0, 1  # the numbers of what all arguments begin with, and of what is between two
+_Template: TypeAlias = tuple[str, tuple[int, ...]]
+
+
+def _template(text: str) -> _Template:
+    """Return a text in which the numbers between zero bytes are to be filled in, and these numbers."""
+    parts = text.split("\0")
+    return "%s".join([part.replace("%", "%%") for part in parts[::2]]), tuple(map(int, parts[1::2]))
+
+
+def _filled(template: _Template, known: Sequence[str]) -> str:
+    text, numbers = template
+    return text % tuple([known[number] for number in numbers])
 
 
 @lru_cache(maxsize=MOST_KEPT_SCHEMAS)

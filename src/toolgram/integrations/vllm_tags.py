@@ -28,6 +28,7 @@ from toolgram.tools.reading import read_tools
 FORCED_VARIABLE = "TOOLGRAM_FORCED_CALLS"
 FORCED_FIELD = "toolgram_forced_calls"
 AFTER_TEXT = "after_text"
+_encoded = json.JSONEncoder(ensure_ascii=False, default=dict).encode
 _FROM_THE_FIRST = "_grammar_from_parser"  # vLLM's name for it
 
 
@@ -56,7 +57,7 @@ def tag_text(
     form: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     """Return the tag of a request as JSON text. Raise ToolgramError if there is none."""
-    declared = json.dumps([tool.as_chat() for tool in read_tools(tools)], ensure_ascii=False, default=dict)
+    declared = _encoded([tool.as_chat() for tool in read_tools(tools)])
     choice = json.dumps(choice_of(request) if tools or is_forced(request) else "none")
     parallel = getattr(request, "parallel_tool_calls", None) is not False
     asked = (getattr(request, "vllm_xargs", None) or {}).get(FORCED_FIELD) or os.environ.get(FORCED_VARIABLE)

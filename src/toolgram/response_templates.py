@@ -9,12 +9,12 @@ back are left out. Notes report what is not expressed.
 from __future__ import annotations
 
 import json
+import os.path
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgram.derive.comparing import shared_length
 from toolgram.errors import ToolgramError
 from toolgram.events import Content, Event, Malformed, Reasoning, ToolCallDelta, ToolCallEnd, ToolCallStart
 from toolgram.formats import Format
@@ -229,7 +229,7 @@ def _example_calls(calls: list[Call], trims: bool, notes: list[str]) -> dict[str
         closer = first.after
     after = calls[-1].after
     closer = closer.strip().removesuffix(opener.strip()).rstrip()
-    closer = closer if first.values else _whole_markers(closer[: shared_length([closer, after])])
+    closer = closer if first.values else _whole_markers(_common_beginning(closer, after))
     return {**found, "open_pattern": rf"\s*{start}{_NAME}{following}", **_close(closer, start, after)}
 
 
@@ -335,7 +335,7 @@ def _either(texts: Sequence[str]) -> str:
     first, *others = texts
     if all(other == first for other in others):
         return blanks_in(first)
-    start = first[: shared_length(texts)]
+    start = _common_beginning(*texts)
     end = _common_end(*(text[len(start) :] for text in texts))
     return rf"{blanks_in(start)}[^\s<>]*?{blanks_in(end)}"
 
@@ -346,10 +346,15 @@ def _whole_markers(text: str) -> str:
     return text[:begun] if begun > text.rfind(">") else text
 
 
+def _common_beginning(*texts: str) -> str:
+    """Return the beginning that texts have in common."""
+    return os.path.commonprefix(texts)  # noqa: RUF071 - of characters
+
+
 def _common_end(*texts: str) -> str:
     """Return the end that texts have in common, from where a marker begins in it."""
     backwards = [text[::-1] for text in texts]
-    found = backwards[0][: shared_length(backwards)][::-1]
+    found = _common_beginning(*backwards)[::-1]
     if all(found == text or text[-len(found) - 1].isspace() for text in texts) or found[:1] in ("", "<", "[", "\n"):
         return found
     places = [place for mark in "<[" if (place := found.find(mark)) > 0]
