@@ -3,7 +3,8 @@
     make vllm-cost-table
 
 The time is that of `adjust_request` for a request with `tool_choice: "required"`, in which the grammar is written or
-found, that of compiling it, and that of making the parsers of the request. The fastest of some runs counts.
+found, that of the server's check of a new grammar, that of compiling it, and that of making the parsers of the request.
+The fastest of some runs counts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ROWS = (
 )
 SIZES = (3, 100)
 RUNS = 20
-COLUMNS = ("tools", "new functions", "known functions", "again", "parsers", "compiled, ms")
+COLUMNS = ("tools", "new functions", "known functions", "again", "checked", "parsers", "compiled, ms")
 
 
 def tools(count: int, kind: str, strict: bool = False) -> list[dict[str, Any]]:
@@ -75,6 +76,15 @@ def compiled(markers: Sequence[str], tag: str) -> Callable[[], Any]:
     return lambda: compiler.compile_structural_tag(tag)
 
 
+def checked(tag: Any) -> Callable[[], Any]:
+    """Return a run of the check that vLLM's server makes of a grammar that it has not seen."""
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
+
+    asked = SamplingParams(structured_outputs=tag)
+    return lambda: validate_xgrammar_grammar(asked)
+
+
 def row(tool_parser: str, reasoning_parser: str | None, strict: bool, size: int) -> str:
     """The row of a pair of parsers and a number of functions."""
     markers = list(toolgram.get_format(tool_parser.removeprefix("toolgram_")).program.special.values())
@@ -96,9 +106,10 @@ def row(tool_parser: str, reasoning_parser: str | None, strict: bool, size: int)
     again = fastest(adjusted(new[0]) for _ in range(RUNS))
     request = asking(known[:size])
     made = fastest([lambda: server.made(request)] * RUNS)
-    tag = adjusted(new[0])().structured_outputs.structural_tag
-    engine = fastest(compiled(markers, tag) for _ in range(3))
-    cells = [f"{size}", *(f"{each:,.0f}" for each in (first, others, again, made)), f"{engine / 1000:.0f}"]
+    tags = [adjusted(each)().structured_outputs for each in new]
+    check = fastest(map(checked, tags))
+    engine = fastest(compiled(markers, tags[0].structural_tag) for _ in range(3))
+    cells = [f"{size}", *(f"{each:,.0f}" for each in (first, others, again, check, made)), f"{engine / 1000:.0f}"]
     return f"| `{tool_parser}`{', strict' * strict} | " + " | ".join(cells) + " |"
 
 

@@ -155,24 +155,22 @@ class Values:
         separator, member = self.notation.separator, self.notation.member
         required = set(schema.get("required", ()))
         properties = schema.get("properties", {})
-        found: list[ex.Member] = []
-
-        def add(name: str, written: ex.Expr, needed: bool) -> None:
-            found.append(ex.Member(name, written, needed, separator, None))
-
-        for name, declared in properties.items():
-            value = self.value(declared)
-            if value != ex.NOTHING:
-                add(name, member(key(name), value), name in required)
+        values = {name: self.value(declared) for name, declared in properties.items()}
+        found = [
+            ex.Member(name, member(key(name), value), name in required, separator, None)
+            for name, value in values.items()
+            if value is not ex.NOTHING
+        ]
         for pattern, declared in schema.get("patternProperties", {}).items():
             text = pattern_text(pattern)
             if text is None:
                 self.note(f"the pattern {shortened(pattern)} of names is not enforced")
                 text = ex.Star(ALL)
-            add("", member(self.notation.quote(text), self.value(declared)), False)
+            found.append(ex.Member("", member(self.notation.quote(text), self.value(declared)), False, separator))
         further = schema.get("additionalProperties", True)
         if further is not False:
-            add("", member(self._other_name(schema, tuple(properties)), self.value(further)), False)
+            other = member(self._other_name(schema, tuple(properties)), self.value(further))
+            found.append(ex.Member("", other, False, separator))
         return ex.Members(tuple(found), any_order)
 
     def _other_name(self, schema: Mapping[str, Any], declared: tuple[str, ...]) -> ex.Expr:
