@@ -48,7 +48,7 @@ def documents() -> tuple[Path, ...]:
 
 
 def lines(python: bool, rng: random.Random, size: float) -> Iterator[Sample]:
-    """A line of real code as a string argument, its quotes not escaped; half of the time an argument follows."""
+    """A line of real code as a string argument, one or all of its quotes not escaped; often an argument follows."""
     found = [(name, output) for name in toolgram.format_names() for output in shown(name).outputs]
     written = 'city="Paris"' if python else '"city": "Paris"'
     following = ', unit="C"' if python else ', "unit": "C"'
@@ -57,13 +57,13 @@ def lines(python: bool, rng: random.Random, size: float) -> Iterator[Sample]:
         calls = complete_calls(read(Sample(name, text, prefix=prefix, tools=TOOLS)))
         for line in rng.sample(code_lines(), max(3, int(size * (2_000 if python else 500)))):
             more = rng.random() < 0.5
-            bare = json.dumps(line, ensure_ascii=False)[1:-1].replace('\\"', '"')
+            parts, one = json.dumps(line, ensure_ascii=False)[1:-1].split('\\"'), rng.randrange(line.count('"') + 1)
+            bare = '"'.join(map('\\"'.join, (parts[:one], parts[one:])) if one else parts)
             value = written.replace("Paris", bare) + following * more
             if is_object(f"{{{value}}}"):
                 continue  # it is JSON that says something else
-            arguments = {"city": line, **({"unit": "C"} if more else {})}
+            arguments, made = {"city": line, **({"unit": "C"} if more else {})}, list(calls)
             first = next(at for at, call in enumerate(calls) if "Paris" in call[1])
-            made = list(calls)
             made[first] = (calls[first][0], one_form({**json.loads(calls[first][1]), **arguments}))
             yield Sample(name, text.replace(written, value, 1), tuple(made), prefix=prefix, tools=TOOLS)
 

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands.held_text import add_piece, take_pieces
 from toolgram.islands.json_envelope import Envelope
 from toolgram.islands.json_values import FIRST_KEY, START, JsonScanner, MarkerSearches
-from toolgram.limits import LONGEST_ENVELOPE_TEXT
+from toolgram.limits import LONGEST_ENVELOPE_TEXT, MOST_AFTER_ARGUMENTS
 from toolgram.program.expressions import FindMatch, firsts_of
 from toolgram.program.look_ahead import partial_pattern
-from toolgram.runtime.following import end_of_json_blanks, goes_on, goes_on_alone, may_go_on, may_go_on_alone
+from toolgram.runtime.following import (
+    begins_text,
+    end_of_json_blanks,
+    ends_string,
+    goes_on,
+    goes_on_alone,
+    may_go_on,
+    may_go_on_alone,
+)
 from toolgram.runtime.source import Transcoding
 from toolgram.runtime.stream import Stream, symbol_why
+from toolgram.spec.data import UNCLOSED
 
 if TYPE_CHECKING:
     from toolgram.islands.json_strings import JsonStringScanner
@@ -147,15 +156,63 @@ def _close(stream: Stream) -> None:
 
 def read_closed(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Read what follows the end of arguments. If a string continues there, it closed nothing."""
-    in_envelope = isinstance(stream.island, Envelope)  # where a key may follow
-    found = (goes_on if in_envelope else goes_on_alone)(text, pos)
-    if found is not None and not (in_envelope and text[found.end() - 1] != "\\"):
-        stream.unexpected_input()
-    elif found is None and not final and (may_go_on if in_envelope else may_go_on_alone)(text, pos):
+    in_string = _string_goes_on(stream, text, pos, final)
+    if in_string is None:
         return stream.wait(text[pos:])
+    if in_string:
+        stream.unexpected_input()
     else:
         end_closed(stream)
     return pos
+
+
+def _string_goes_on(stream: Stream, text: str, pos: int, final: bool) -> bool | None:
+    """Return whether a string of arguments whose bracket has come goes on; None if what follows decides that."""
+    in_envelope = isinstance(stream.island, Envelope)  # where a key may follow
+    found = (goes_on if in_envelope else goes_on_alone)(text, pos)
+    if found is not None:
+        return not in_envelope or text[found.end() - 1] not in "\"'"
+    if not final and (may_go_on if in_envelope else may_go_on_alone)(text, pos):
+        return None
+    if in_envelope or stream.events.withheld is not None:  # a call that text follows is none there
+        return False
+    after = begins_text(text, pos)
+    return after is not None and _string_ends(stream, text, after.end() - 1, final, True)
+
+
+def read_after_arguments(stream: Stream, text: str, pos: int, final: bool) -> int | None:
+    """Fail a call if the text after its arguments, in an open envelope, may be the rest of a string of theirs. Return
+    the position, or WAIT; None if they have ended."""
+    if UNCLOSED not in stream.state.row or stream.calls.index is None or stream.events.withheld is not None:
+        return None
+    if text[pos] == "{":  # of the next call
+        return None
+    in_string = goes_on_alone(text, pos) is not None or _string_ends(stream, text, pos, final, False)
+    if in_string is None:
+        return stream.wait(text[pos:])
+    if not in_string:
+        return None
+    stream.fail_after_arguments("")
+    return pos
+
+
+def _string_ends(stream: Stream, text: str, pos: int, final: bool, on_line: bool) -> bool | None:
+    """Return whether a string ends in the text after arguments, before any marker, so that it may be one of theirs that
+    has gone on; None if what follows decides that. `on_line`: it has to end on the line of the arguments."""
+    rest = text[pos : pos + MOST_AFTER_ARGUMENTS]
+    marker = _literal_of(tuple(stream.program.literals.values()))(rest)
+    ends = [marker.start()] if marker is not None else []
+    ends += [rest.find("\n")] if on_line and "\n" in rest else []
+    if ends_string(rest, 0, min(ends, default=len(rest))):
+        return True
+    return False if final or ends or len(rest) == MOST_AFTER_ARGUMENTS else None
+
+
+@lru_cache(maxsize=256)
+def _literal_of(literals: tuple[str, ...]) -> FindMatch:
+    """Return a search for a literal of the format that is no word and has no quote or backslash."""
+    found = [re.escape(text.strip()) for text in literals if re.fullmatch(r"\s*[^\w\s\"'\\][^\"'\\]+", text)]
+    return re.compile("|".join(found) or "(?!)").search
 
 
 def end_closed(stream: Stream) -> None:

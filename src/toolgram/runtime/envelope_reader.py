@@ -39,6 +39,7 @@ from toolgram.runtime.argument_readers import (
     REPAIRABLE,
     begin_repair,
     is_python_only,
+    read_after_arguments,
     read_arguments,
     read_closed,
     read_string,
@@ -145,7 +146,7 @@ def _repair_between(stream: Stream, envelope: Envelope, text: str, pos: int, fin
         return stream.wait(text[pos:])
     # if the envelope may be unclosed, anything else is not JSON any more
     if "unclosed" in stream.state.row and character not in _QUOTES and not text.startswith(_COMMENTS, pos):
-        return None
+        return read_after_arguments(stream, text, pos, final)
     begin_repair(stream, scanner)
     return pos
 

@@ -8,12 +8,16 @@ from toolgram.limits import BLANKS, LONGEST_WORD
 
 ZERO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"  # characters that mean nothing between markers
 # A quote or a backslash on the line on which arguments end: no text begins so, and the string before the bracket ended
-# too early. In an envelope a key may follow, of which the comma is missing.
-goes_on = re.compile(r"[ \t]{0,64}+[\\\"']").match
-may_go_on = re.compile(r"[ \t]{0,64}+\Z").match
+# too early. In an envelope a key may follow, of which the comma is missing; no key begins with a bracket.
+_SPACES, _QUOTES = r"[ \t]{0,64}+", "[\"']"
+_ODD, _BEGUN = rf"(?:[\\\"']|,{_SPACES}{_QUOTES}{_SPACES}[}})\]])", rf"(?:,{_SPACES}(?:{_QUOTES}{_SPACES})?+)?+\Z"
+goes_on, may_go_on = re.compile(_SPACES + _ODD).match, re.compile(_SPACES + _BEGUN).match
 # The same for arguments without an envelope, of which a bracket too many may follow.
-goes_on_alone = re.compile(r"[ \t})\]]{0,64}+[\\\"']").match
-may_go_on_alone = re.compile(r"[ \t})\]]{0,64}+\Z").match
+_CLOSERS = r"[ \t})\]]{0,64}+"
+goes_on_alone, may_go_on_alone = re.compile(_CLOSERS + _ODD).match, re.compile(_CLOSERS + _BEGUN).match
+# Text on that line, and in it what ends a string before a bracket or the next key: one may have gone on until there.
+begins_text = re.compile(rf"{_CLOSERS}(?:[^\s,;{{}}\[\]()<\"'\\]|,{_SPACES}[^\s,;{{}}\[\]()<\"'])").match
+ends_string = re.compile(rf'"{_SPACES}(?:[}}\]]|,{_SPACES}")').search
 # In an envelope, a quote after a value begins a key, of which the comma is missing; if not, an earlier quote was odd.
 _KEY_BEGUN = rf"""(["'])(\w{{1,{LONGEST_WORD}}}+)"""
 is_key = re.compile(rf"{_KEY_BEGUN}\1{BLANKS}:").match

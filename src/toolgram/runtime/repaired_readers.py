@@ -20,6 +20,7 @@ from toolgram.islands.json_values import (
     AFTER_MEMBER,
     FIRST_ITEM,
     ITEM,
+    KEY,
     MEMBER_VALUE,
     SCALARS,
     JsonScanner,
@@ -27,7 +28,13 @@ from toolgram.islands.json_values import (
 from toolgram.limits import BLANKS, LONGEST_ENVELOPE_TEXT
 from toolgram.program.closing_markers import FENCE
 from toolgram.program.state import Program, StateProgram
-from toolgram.runtime.argument_readers import arguments_scanner, confirm_object, read_closer, repaired_reader
+from toolgram.runtime.argument_readers import (
+    arguments_scanner,
+    confirm_object,
+    read_after_arguments,
+    read_closer,
+    repaired_reader,
+)
 from toolgram.runtime.damaged_values import BROKEN, CUT, ENDS, PART, read_damaged
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS, prescribed
 from toolgram.runtime.event_buffer import SYNTAX
@@ -40,6 +47,7 @@ from toolgram.spec.data import UNCLOSED
 if TYPE_CHECKING:
     from toolgram.islands.json_repairs import JsonRepairer
 
+_AFTER_MEMBER = ",}])/#` \t\r\n"  # may be read there
 _opening_fence = re.compile(rf"```[ \t]?\w{{0,16}}{BLANKS}(?=[\[{{\"'])").match
 _opening_begun = re.compile(rf"(?:`{{1,2}}|```[ \t]?\w{{0,16}}{BLANKS})\Z").match
 _closing_fence = re.compile(rf"```{BLANKS}(?=[,}}\]])").match
@@ -192,8 +200,11 @@ def _read_ahead(stream: Stream, scanner: JsonScanner, reader: str, text: str, po
         after = _read_fence(stream, scanner, text, pos, final)
     if after != pos:
         return after
-    if text[pos] in "\"'" and reader == "envelope" and scanner.state == AFTER_MEMBER:
+    if reader == "envelope" and scanner.state == AFTER_MEMBER and text[pos] in "\"'":
         return _read_quote(stream, cast(Envelope, stream.island), text, pos, final)
+    ended = scanner.state == AFTER_MEMBER and text[pos] not in _AFTER_MEMBER
+    if reader == "envelope" and (ended or (scanner.state == KEY and text[pos] == "\\")):
+        return read_after_arguments(stream, text, pos, final)
     return read_closer(stream, text, pos) if reader == "arguments" and scanner.is_after_value else None
 
 

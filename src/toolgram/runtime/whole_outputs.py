@@ -20,7 +20,7 @@ from toolgram.message import ENDED, Message, Part, ToolCall
 from toolgram.program.expressions import FindMatch
 from toolgram.program.state import CALL, ENVELOPE, OBJECT, STOP, TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.event_buffer import AFTER_MARKUP, may_open
-from toolgram.runtime.following import ZERO_WIDTH, end_of_blanks, end_of_json_blanks
+from toolgram.runtime.following import ZERO_WIDTH, end_of_blanks, end_of_json_blanks, ends_string
 from toolgram.runtime.whole_places import Action, Member, Place, Step, Unusual, first_place
 from toolgram.runtime.whole_values import (
     begins_python,
@@ -272,7 +272,7 @@ class _Reading:
         program, begun = self._program, self._content or self._place.state.to_user
         ends = (*program.endings, *program.element_ends)
         belongs = body[0] in _MAY_BELONG or body.startswith(ends) or any(each.startswith(body) for each in ends)
-        if not last or begun or program.line_calls or belongs:
+        if not last or begun or program.line_calls or belongs or ends_string(body):
             raise Unusual
         self._follow(TEXT)
         self._ends_in_text = True
