@@ -177,7 +177,7 @@ def _string_goes_on(stream: Stream, text: str, pos: int, final: bool) -> bool | 
     if in_envelope or stream.events.withheld is not None:  # a call that text follows is none there
         return False
     after = begins_text(text, pos)
-    return after is not None and _string_ends(stream, text, after.end() - 1, final, True)
+    return after is not None and string_ends(stream, text, after.end() - 1, final, True)
 
 
 def read_after_arguments(stream: Stream, text: str, pos: int, final: bool) -> int | None:
@@ -187,7 +187,7 @@ def read_after_arguments(stream: Stream, text: str, pos: int, final: bool) -> in
         return None
     if text[pos] == "{":  # of the next call
         return None
-    in_string = goes_on_alone(text, pos) is not None or _string_ends(stream, text, pos, final, False)
+    in_string = goes_on_alone(text, pos) is not None or string_ends(stream, text, pos, final, False)
     if in_string is None:
         return stream.wait(text[pos:])
     if not in_string:
@@ -196,14 +196,16 @@ def read_after_arguments(stream: Stream, text: str, pos: int, final: bool) -> in
     return pos
 
 
-def _string_ends(stream: Stream, text: str, pos: int, final: bool, on_line: bool) -> bool | None:
+def string_ends(
+    stream: Stream, text: str, pos: int, final: bool, on_line: bool, end_of_string: FindMatch = ends_string
+) -> bool | None:
     """Return whether a string ends in the text after arguments, before any marker, so that it may be one of theirs that
     has gone on; None if what follows decides that. `on_line`: it has to end on the line of the arguments."""
     rest = text[pos : pos + MOST_AFTER_ARGUMENTS]
     marker = _literal_of(tuple(stream.program.literals.values()))(rest)
     ends = [marker.start()] if marker is not None else []
     ends += [rest.find("\n")] if on_line and "\n" in rest else []
-    if ends_string(rest, 0, min(ends, default=len(rest))):
+    if end_of_string(rest, 0, min(ends, default=len(rest))):
         return True
     return False if final or ends or len(rest) == MOST_AFTER_ARGUMENTS else None
 

@@ -30,6 +30,11 @@ _blanks_of_line = re.compile(r"[ \t\f]*+").match
 expression_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|or|in|is|not|for)\b""").match
 expression_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 
+# On the line of a Python call: brackets after it, the next call, a string's end before a bracket or an argument.
+_closers = re.compile(r"[ \t)}]{0,64}+").match
+next_call = re.compile(rf"[^\w\"'()\[\]{{}}\\]{{0,16}}+[\w.\-]{{1,{LONGEST_WORD}}}+{_SPACES}\(").match
+ends_python_string = re.compile(rf"{_QUOTES}{_SPACES}(?:[)\]}}]|,{_SPACES}\w{{1,{LONGEST_WORD}}}+{_SPACES}=)").search
+
 
 def end_of_json_blanks(text: str, pos: int) -> int:
     """Return the position after JSON whitespace."""
@@ -44,3 +49,8 @@ def end_of_blanks(text: str, pos: int) -> int:
 def end_of_python_blanks(text: str, pos: int, listed: bool) -> int:
     """Return where blanks after a Python call end. In a list, line ends are blanks as well."""
     return (_blanks if listed else _blanks_of_line)(text, pos).end()  # type: ignore[union-attr]
+
+
+def end_of_closers(text: str, pos: int) -> int:
+    """Return the position after a call's surplus brackets, and blanks on its line."""
+    return _closers(text, pos).end()  # type: ignore[union-attr]

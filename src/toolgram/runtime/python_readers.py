@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, cast
 from toolgram.islands.held_text import take_pieces
 from toolgram.limits import MOST_BLANKS
 from toolgram.program.expressions import FindMatch
-from toolgram.runtime.argument_readers import begin_converted, say_converted
-from toolgram.runtime.following import end_of_python_blanks, expression_goes_on, expression_may_go_on
+from toolgram.runtime.argument_readers import begin_converted, say_converted, string_ends
+from toolgram.runtime.following import (
+    end_of_closers,
+    end_of_python_blanks,
+    ends_python_string,
+    expression_goes_on,
+    expression_may_go_on,
+    next_call,
+)
 from toolgram.runtime.position import WAIT
 from toolgram.runtime.stream import Stream
 
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from toolgram.islands.python_repairs import RepairingPythonScanner
 
 EXPRESSION = "an expression where a literal belongs"
+_ODD = ('"', "'", "\\")
 
 
 def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -122,16 +130,30 @@ def end_python(stream: Stream) -> None:
 
 
 def _follows(stream: Stream, text: str, pos: int, final: bool) -> int:
-    """Return 1 if an expression continues after a call, 0 if not, and WAIT if that is not known yet."""
+    """Return 1 if an expression or a string continues after a call, 0 if not, and WAIT if that is not known yet."""
     at = end_of_python_blanks(text, pos, cast("PythonScanner", stream.island).listed)
     if at == len(text):
         return 0 if final or at - pos > MOST_BLANKS else WAIT
     if expression_may_go_on(text, at) and not final:
         return WAIT
     if expression_goes_on(text, at) is None:
-        return 0
+        return _string_goes_on(stream, text, pos, final)
     marker = stream.any_at(stream.markers_in_values(), text, at, final)
     return WAIT if marker == WAIT else 1 - marker
+
+
+def _string_goes_on(stream: Stream, text: str, pos: int, final: bool) -> int:
+    """Return 1 if a string may continue on the line of a call, 0 if not, and WAIT if that is not known yet."""
+    if stream.events.withheld is not None:  # a call that text follows is none there
+        return 0
+    end = end_of_closers(text, pos)
+    if end == len(text) or text[end] in _ODD:
+        return int(end < len(text)) if final or end < len(text) else WAIT
+    listed = cast("PythonScanner", stream.island).listed
+    if (listed and text[end] in ",]") or next_call(text, end):
+        return 0
+    found = string_ends(stream, text, end, final, True, ends_python_string)
+    return WAIT if found is None else int(found)
 
 
 def _read_marker(stream: Stream, python: PythonScanner, text: str, pos: int, final: bool) -> int:

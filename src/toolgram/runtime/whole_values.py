@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
 from toolgram.limits import LONGEST_WORD, MOST_WHOLE_BRACKETS
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol, next_symbol
-from toolgram.runtime.following import end_of_python_blanks, expression_goes_on, goes_on
+from toolgram.runtime.following import (
+    end_of_closers,
+    end_of_python_blanks,
+    expression_goes_on,
+    goes_on,
+    next_call,
+)
 from toolgram.runtime.whole_places import Unusual
 from toolgram.spec.vocabulary import AS_DECLARED
 from toolgram.tools.reading import Tools
@@ -99,6 +105,9 @@ def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
     at = end_of_python_blanks(text, end, listed)
     if not scanner.done or scanner.broken or not (scanner.started or scanner.empty) or expression_goes_on(text, at):
         raise Unusual
+    line = text[end : text.find("\n", end) + 1 or len(text)]
+    if not {'"', "'"}.isdisjoint(line) and next_call(line, end_of_closers(line, 0)) is None:
+        raise Unusual  # a string may go on
     if scanner.empty:
         return "{}", end
     return _checked(written, end)
