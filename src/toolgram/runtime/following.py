@@ -16,7 +16,7 @@ goes_on, may_go_on = re.compile(_SPACES + _ODD).match, re.compile(_SPACES + _BEG
 _CLOSERS = r"[ \t})\]]{0,64}+"
 goes_on_alone, may_go_on_alone = re.compile(_CLOSERS + _ODD).match, re.compile(_CLOSERS + _BEGUN).match
 # Text on that line, and in it what ends a string before a bracket or the next key: one may have gone on until there.
-begins_text = re.compile(rf"{_CLOSERS}(?:[^\s,;{{}}\[\]()<\"'\\]|,{_SPACES}[^\s,;{{}}\[\]()<\"'])").match
+begins_text = re.compile(rf"{_CLOSERS}(?:[^\s,;{{}})\]<\"'\\]|,{_SPACES}[^\s,;{{}}\[\]()<\"'])").match
 ends_string = re.compile(rf'"{_SPACES}(?:[}}\]]|,{_SPACES}")').search
 # In an envelope, a quote after a value begins a key, of which the comma is missing; if not, an earlier quote was odd.
 _KEY_BEGUN = rf"""(["'])(\w{{1,{LONGEST_WORD}}}+)"""
@@ -31,7 +31,7 @@ expression_goes_on = re.compile(r"""[.=+\-*/%>&|^@'"\[(]|<(?![/|]|\Z)|(?:if|and|
 expression_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").match
 
 # On the line of a Python call: brackets after it, the next call, a string's end before a bracket or an argument.
-_closers = re.compile(r"[ \t)}]{0,64}+").match
+_closers = re.compile(_CLOSERS).match
 next_call = re.compile(rf"[^\w\"'()\[\]{{}}\\]{{0,16}}+[\w.\-]{{1,{LONGEST_WORD}}}+{_SPACES}\(").match
 ends_python_string = re.compile(rf"{_QUOTES}{_SPACES}(?:[)\]}}]|,{_SPACES}\w{{1,{LONGEST_WORD}}}+{_SPACES}=)").search
 

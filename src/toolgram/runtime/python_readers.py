@@ -146,11 +146,16 @@ def _string_goes_on(stream: Stream, text: str, pos: int, final: bool) -> int:
     """Return 1 if a string may continue on the line of a call, 0 if not, and WAIT if that is not known yet."""
     if stream.events.withheld is not None:  # a call that text follows is none there
         return 0
-    end = end_of_closers(text, pos)
+    listed, end = cast("PythonScanner", stream.island).listed, end_of_closers(text, pos)
+    if "]" in text[pos:end] and not stream.calls.markers.owed:  # prose follows a list in prose
+        return 0
+    if listed and text[end : end + 1] == ",":  # the next call follows, also after a bracket too many
+        closed, end = end, end_of_closers(text, end + 1)
+        if not text[pos:closed].strip():
+            return 0
     if end == len(text) or text[end] in _ODD:
         return int(end < len(text)) if final or end < len(text) else WAIT
-    listed = cast("PythonScanner", stream.island).listed
-    if (listed and text[end] in ",]") or next_call(text, end):
+    if next_call(text, end):
         return 0
     found = string_ends(stream, text, end, final, True, ends_python_string)
     return WAIT if found is None else int(found)
