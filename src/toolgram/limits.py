@@ -31,7 +31,7 @@ MOST_AFTER_STRING = 4096
 # What comes after a quote that may end a damaged string, up to the end of its call: held until it fits or not. Other
 # arguments of such calls are a few lines long; a longer call ends malformed.
 LONGEST_TAIL = 4096
-# Text on the line after arguments in which the end of a string is looked for that may have gone on; it waits until then.
+# Text after arguments in which the end of a string is looked for that may have gone on; it waits until that is known.
 MOST_AFTER_ARGUMENTS = 256
 # The end of a text in which markers are looked for that follow a string: some markers, with blanks between them.
 LONGEST_END_OF_STRING = 1024
