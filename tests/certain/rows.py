@@ -48,7 +48,7 @@ def documents() -> tuple[Path, ...]:
 
 
 def lines(python: bool, rng: random.Random, size: float) -> Iterator[Sample]:
-    """A line of real code as a string argument, one or all of its quotes not escaped; often an argument follows."""
+    """A line of real code as a string argument, its quotes not escaped (or one, in JSON); often an argument follows."""
     found = [(name, output) for name in toolgram.format_names() for output in shown(name).outputs]
     written = 'city="Paris"' if python else '"city": "Paris"'
     following = ', unit="C"' if python else ', "unit": "C"'
@@ -56,15 +56,15 @@ def lines(python: bool, rng: random.Random, size: float) -> Iterator[Sample]:
     for name, (prefix, text) in sorted(fitting.items()):
         calls = complete_calls(read(Sample(name, text, prefix=prefix, tools=TOOLS)))
         for line in rng.sample(code_lines(), max(3, int(size * (2_000 if python else 500)))):
-            more = rng.random() < 0.5
-            parts, one = json.dumps(line, ensure_ascii=False)[1:-1].split('\\"'), rng.randrange(line.count('"') + 1)
+            more, one = rng.random() < 0.5, not python and rng.randrange(line.count('"') + 1)  # 0: all of them
+            parts = json.dumps(line, ensure_ascii=False)[1:-1].split('\\"')
             bare = '"'.join(map('\\"'.join, (parts[:one], parts[one:])) if one else parts)
             value = written.replace("Paris", bare) + following * more
             if is_object(f"{{{value}}}"):
                 continue  # it is JSON that says something else
-            arguments, made = {"city": line, **({"unit": "C"} if more else {})}, list(calls)
-            first = next(at for at, call in enumerate(calls) if "Paris" in call[1])
-            made[first] = (calls[first][0], one_form({**json.loads(calls[first][1]), **arguments}))
+            first, made = next(at for at, call in enumerate(calls) if "Paris" in call[1]), list(calls)
+            arguments = {**json.loads(calls[first][1]), "city": line, **({"unit": "C"} if more else {})}
+            made[first] = (calls[first][0], one_form(arguments))
             yield Sample(name, text.replace(written, value, 1), tuple(made), prefix=prefix, tools=TOOLS)
 
 
