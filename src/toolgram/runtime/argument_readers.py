@@ -210,10 +210,14 @@ def string_ends(
     return False if final or ends or len(rest) == MOST_AFTER_ARGUMENTS else None
 
 
+_longer = re.compile(r"\s*[^\w\s\"'\\][^\"'\\]+").fullmatch
+_sign = re.compile(r"\s*[^\w\s\"'\\{}()\[\]<>,:;=.`-]\s*").fullmatch
+
+
 @lru_cache(maxsize=256)
 def _literal_of(literals: tuple[str, ...]) -> FindMatch:
-    """Return a search for a literal of the format that is no word and has no quote or backslash."""
-    found = [re.escape(text.strip()) for text in literals if re.fullmatch(r"\s*[^\w\s\"'\\][^\"'\\]+", text)]
+    """Return a search for a literal of the format that is no word, no bracket and no sign between values."""
+    found = [re.escape(text.strip()) for text in literals if _longer(text) or _sign(text)]
     return re.compile("|".join(found) or "(?!)").search
 
 
