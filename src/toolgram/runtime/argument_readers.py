@@ -200,11 +200,12 @@ def string_ends(
     stream: Stream, text: str, pos: int, final: bool, on_line: bool, end_of_string: FindMatch = ends_string
 ) -> bool | None:
     """Return whether a string ends in the text after arguments, before any marker, so that it may be one of theirs that
-    has gone on; None if what follows decides that. `on_line`: it has to end on the line of the arguments."""
+    has gone on; None if what follows decides that. `on_line`: it has to end on the line of the arguments, and before a
+    brace, which may be that of a call in JSON."""
     rest = text[pos : pos + MOST_AFTER_ARGUMENTS]
     marker = _literal_of(tuple(stream.program.literals.values()))(rest)
     ends = [marker.start()] if marker is not None else []
-    ends += [rest.find("\n")] if on_line and "\n" in rest else []
+    ends += [rest.find(sign) for sign in "\n{" if on_line and sign in rest]
     if end_of_string(rest, 0, min(ends, default=len(rest))):
         return True
     return False if final or ends or len(rest) == MOST_AFTER_ARGUMENTS else None

@@ -32,7 +32,7 @@ expression_may_go_on = re.compile(r"(?:<|i[fns]?|an?d?|or?|no?t?|fo?r?)\Z").matc
 
 # On the line of a Python call: brackets after it, the next call, a string's end before a bracket or an argument.
 _closers = re.compile(_CLOSERS).match
-next_call = re.compile(rf"[^\w\"'()\[\]{{}}\\]{{0,16}}+[\w.\-]{{1,{LONGEST_WORD}}}+{_SPACES}\(").match
+next_call = re.compile(rf"[^\w\"'()\[\]{{}}\\]{{0,16}}+(?:[{{\[]|[\w.\-]{{1,{LONGEST_WORD}}}+{_SPACES}\()").match
 ends_python_string = re.compile(rf"{_QUOTES}{_SPACES}(?:[)\]}}]|,{_SPACES}\w{{1,{LONGEST_WORD}}}+{_SPACES}=)").search
 
 

@@ -155,7 +155,7 @@ def _string_goes_on(stream: Stream, text: str, pos: int, final: bool) -> int:
             return 0
     if end == len(text) or text[end] in _ODD:
         return int(end < len(text)) if final or end < len(text) else WAIT
-    if text[end] in "{[" or next_call(text, end):
+    if next_call(text, end):
         return 0
     found = string_ends(stream, text, end, final, True, ends_python_string)
     return WAIT if found is None else int(found)
