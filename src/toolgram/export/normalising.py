@@ -77,10 +77,12 @@ class _Plain:
     def __init__(self, open_objects: bool) -> None:
         self.open_objects, self.closes = open_objects, False
         self.seen: set[int] = set()  # a part that occurs twice is a definition
+        self.parts = 0
 
     def form(self, schema: Any, depth: int) -> Mapping[str, Any] | None:
         """Return the normal form of a part."""
-        if type(schema) is not dict:
+        self.parts += 1
+        if type(schema) is not dict or self.parts > MOST_PROPERTIES:  # far below the limits of all schemas
             return None
         kind, keys = schema.get("type"), schema.keys() - _COMMENTS
         if len(keys) == 1 and kind in TYPES[:-2]:

@@ -91,7 +91,7 @@ def _values(depth: int) -> str:
 
 
 _string_run = re.compile(_INSIDE).match
-_unescaped_quote = re.compile(r'(?<!\\)(?:\\\\)*+"').search
+_unescaped_quotes = re.compile(r'(?<!\\)(?:\\\\)*+"').finditer
 _BETWEEN_MEMBERS = ",}] \t\r\n"
 leaves_string = re.compile(r'["\\\x00-\x1f]').search  # a character that is not plain text of a string
 _DEPTHS = {0: 2, 4096: 5}  # characters that are left -> depth of a skip; a deep one takes 20 ms to compile, once
@@ -306,9 +306,10 @@ class JsonScanner:
                 self.contains = self.escaped = False
                 return
         read = "\\" * escaping + text[begin:end]
-        while quote := _unescaped_quote(read):
+        opened = max((quote.end() for quote in _unescaped_quotes(read)), default=0)
+        if opened:
             self.begun, self.contains, self.escaped = "", False, False
-            read = read[quote.end() :]
+            read = read[opened:]
         if body := read.rstrip(_BETWEEN_MEMBERS):
             self.escaped = body[-1] == '"'
         if read and searches is not None:

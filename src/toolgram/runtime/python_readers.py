@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from toolgram.islands.python_repairs import RepairingPythonScanner
 
 EXPRESSION = "an expression where a literal belongs"
-_ODD = ('"', "'", "\\")
 
 
 def read_python(stream: Stream, text: str, pos: int, final: bool) -> int:
@@ -153,8 +152,10 @@ def _string_goes_on(stream: Stream, text: str, pos: int, final: bool) -> int:
         closed, end = end, end_of_closers(text, end + 1)
         if not text[pos:closed].strip():
             return 0
-    if end == len(text) or text[end] in _ODD:
-        return int(end < len(text)) if final or end < len(text) else WAIT
+    if end == len(text):
+        return 0 if final else WAIT
+    if text[end] in "\"'\\":
+        return 1
     if next_call(text, end):
         return 0
     found = string_ends(stream, text, end, final, True, ends_python_string)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from toolgram.limits import LONGEST_END_OF_STRING
 from toolgram.runtime.argument_readers import arguments_scanner, read_object, read_string
 from toolgram.runtime.ends_of_strings import begin_of_markers, cut_off_markers, string_is_open
 from toolgram.runtime.envelope_reader import ENVELOPE_READERS
@@ -91,7 +92,8 @@ def _may_open_string(stream: Stream, text: str, pos: int) -> bool:
         island, _ = arguments_scanner(stream)
     elif reader != "python" and getattr(island, "is_text", True):
         return False
-    return _QUOTES(text, pos) is not None or getattr(island, "in_string", True)
+    long = len(text) - pos > LONGEST_END_OF_STRING  # each piece of it would be searched up to the end
+    return long or _QUOTES(text, pos) is not None or getattr(island, "in_string", True)
 
 
 def _read_withheld(stream: Stream, withheld: Withheld, text: str, pos: int, final: bool) -> tuple[str, int]:

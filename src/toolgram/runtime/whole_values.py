@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from toolgram.islands import MarkedValue, Value, island_class, plain_value, read_whole, value_island, value_kind
-from toolgram.limits import LONGEST_WORD, MOST_WHOLE_BRACKETS
+from toolgram.limits import LONGEST_WORD, MOST_AFTER_ARGUMENTS, MOST_WHOLE_BRACKETS
 from toolgram.program.state import TERMINAL, Program, StateProgram, Symbol, next_symbol
 from toolgram.runtime.following import (
     end_of_closers,
@@ -105,7 +105,7 @@ def python_arguments(text: str, pos: int, listed: bool) -> tuple[str, int]:
     at = end_of_python_blanks(text, end, listed)
     if not scanner.done or scanner.broken or not (scanner.started or scanner.empty) or expression_goes_on(text, at):
         raise Unusual
-    line = text[end : text.find("\n", end) + 1 or len(text)]
+    line, _, _ = text[end : end + 2 * MOST_AFTER_ARGUMENTS].partition("\n")
     if not {'"', "'"}.isdisjoint(line) and next_call(line, end_of_closers(line, 0)) is None:
         raise Unusual  # a string may go on
     if scanner.empty:

@@ -88,7 +88,7 @@ FORMAT_KEYS: Mapping[str, Key] = {
         "texts",
         "wrapped: [arguments]",
     ),
-    "not_called": Key("Recipients that are not functions, unless declared as such.", "texts", "not_called: [user]"),
+    "not_called": Key("Recipients that name a function only if it is declared.", "texts", "not_called: [user]"),
     "namespaced_names": Key(
         "Whether models write a namespace before a function's name, or its name twice (`f.f`).",
         "truth",
